@@ -9,8 +9,8 @@ export interface Engine {
   readonly store: PetStore;
   readonly limiter: Limiter;
   readonly keys: KeyCommands;
-  /** Undefined if an embedder's store has the animals. In a database gaps count too, since counting rows takes long. */
-  countAnimals(): Promise<number | undefined>;
+  /** In a database gaps count too, since counting rows takes long. */
+  countAnimals(): Promise<number>;
   /** What is known without reading a file or asking a database. */
   gauges(): Omit<Gauges, "isHealthy">;
   /** Resolves when everything accepted is durable, and every resource is released. */

@@ -4,7 +4,7 @@ export { AnimalStoreError, type Pets } from "./client/client.ts";
 export type {
   CallOptions, ChangeOptions, ErrorCode, ListOptions, NewPet, Pet, PetPage, PetStatus, WriteOptions, WrittenPet,
 } from "./client/types.ts";
-export { petToJson, type NewPet as NewStorePet, type Pet as StorePet } from "./pets/pet.ts";
+export { petToJson } from "./pets/pet.ts";
 export { openAnimalStore, type AnimalStore, type KeyAdministration } from "./service.ts";
 export type { AnimalStoreOptions } from "./options.ts";
 export { FolderInUseError } from "./disk/lock.ts";
@@ -17,17 +17,3 @@ export { KeyError, type KeyFault } from "./keys/key.ts";
 export type { CallerKey, KeySummary } from "./keys/key-summary.ts";
 export type { KeyChoice, NewSecret, PlanChoice } from "./keys/keys.ts";
 export { DamagedLogError } from "./store/json-lines-pet-store.ts";
-export {
-  IdempotencyConflictError,
-  OutcomeUnknownError,
-  StorageUnavailableError,
-  type ChangeOutcome,
-  type JsonText,
-  type PetQuery,
-  type PetStore,
-  type PetPage as StorePetPage,
-  type Removal,
-  type RemovalOutcome,
-  type StatusChange,
-  type StoredPet,
-} from "./pets/pet-store.ts";

@@ -6,7 +6,6 @@ import { inspect } from "node:util";
 import { isHost } from "./base/host.ts";
 import { oneLine, withoutSecrets } from "./base/redact-secrets.ts";
 import { type Level, type Report, withLevel } from "./base/report.ts";
-import type { PetStore } from "./pets/pet-store.ts";
 import type { DatabasePool } from "./postgres/pool.ts";
 
 export interface AnimalStoreOptions {
@@ -25,8 +24,6 @@ export interface AnimalStoreOptions {
   readonly trustProxy?: number | undefined;
   /** Origins that browsers may call from, or ["*"] (default none). */
   readonly corsOrigins?: readonly string[] | undefined;
-  /** A catalogue of your own; the folder then holds keys and limits only. It is closed with the service. */
-  readonly store?: PetStore | undefined;
   /** Whether `metrics()` counts: it takes a little time of each request (default false). */
   readonly metrics?: boolean | undefined;
   /** Receives what an operator should know, one line, with its level (default: a line on stderr). It may throw. */
@@ -43,7 +40,6 @@ export interface CheckedOptions {
   readonly stagingBaseUrl: string | undefined;
   readonly trustedProxyCount: number;
   readonly corsOrigins: readonly string[];
-  readonly store: PetStore | undefined;
   readonly hasMetrics: boolean;
   /** Takes any text and never throws. */
   readonly report: Report;
@@ -56,10 +52,8 @@ const baseUrlLengthMax = 256;
 const stalledBytesMax = 1_048_576;
 
 const optionNames: readonly string[] = [
-  "dataDir", "database", "store", "baseUrl", "stagingBaseUrl", "trustProxy", "corsOrigins", "metrics", "report",
+  "dataDir", "database", "baseUrl", "stagingBaseUrl", "trustProxy", "corsOrigins", "metrics", "report",
 ];
-const storeMethods: readonly (keyof PetStore)[] = ["add", "get", "list", "isWritable", "close"];
-const optionalStoreMethods: readonly (keyof PetStore)[] = ["changeStatus", "remove"];
 
 /** @throws {RangeError} naming the option and what it must be */
 export function checkOptions(options: AnimalStoreOptions): CheckedOptions {
@@ -84,7 +78,6 @@ export function checkOptions(options: AnimalStoreOptions): CheckedOptions {
     stagingBaseUrl: checked("stagingBaseUrl", options.stagingBaseUrl, parseBaseUrl),
     trustedProxyCount: checked("trustProxy", options.trustProxy, checkTrustedProxyCount) ?? 0,
     corsOrigins: checked("corsOrigins", options.corsOrigins, parseOrigins) ?? [],
-    store: options.store === undefined ? undefined : checkStore(options.store),
     hasMetrics: options.metrics ?? false,
     report: harmless(options.report ?? reportOnStderr),
   };
@@ -167,13 +160,13 @@ function reportOnStderr(message: string, level?: Level): void {
 }
 
 /** Does not use `checked`, whose message would contain the whole pool, with its password. */
-function checkStorage({ dataDir, database, store }: AnimalStoreOptions): string | DatabasePool {
+function checkStorage({ dataDir, database }: AnimalStoreOptions): string | DatabasePool {
   if (database !== undefined) {
     if (typeof database?.connect !== "function" || typeof database.on !== "function") {
       throw refusal("database must be a pool of connections, such as a Pool of pg");
     }
-    if (dataDir !== undefined || store !== undefined) {
-      throw refusal("database takes the place of dataDir and store; give it alone");
+    if (dataDir !== undefined) {
+      throw refusal("database takes the place of dataDir; give it alone");
     }
     return database;
   }
@@ -181,18 +174,6 @@ function checkStorage({ dataDir, database, store }: AnimalStoreOptions): string 
     throw refusal("dataDir must be the path of a folder");
   }
   return resolve(dataDir);
-}
-
-function checkStore(store: PetStore): PetStore {
-  const missing = storeMethods.find((name) => typeof store?.[name] !== "function");
-  if (missing !== undefined) {
-    throw refusal(`store must have the method "${missing}"`);
-  }
-  const wrong = optionalStoreMethods.find((name) => !["function", "undefined"].includes(typeof store[name]));
-  if (wrong !== undefined) {
-    throw refusal(`"${wrong}" of store must be a method, if it is there`);
-  }
-  return store;
 }
 
 function checked<Given, Value>(

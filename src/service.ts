@@ -25,6 +25,7 @@ import type { Gauges } from "./observe/metrics.ts";
 import type { Observers } from "./observe/observers.ts";
 import { describeApi, type OpenApiDescription } from "./openapi/document.ts";
 import { type AnimalStoreOptions, type CheckedOptions, checkOptions } from "./options.ts";
+import type { PetStore } from "./pets/pet-store.ts";
 import { shareOutcomes } from "./pets/shared-outcomes.ts";
 import { locate } from "./request/mount.ts";
 import { Pipeline } from "./request/pipeline.ts";
@@ -64,7 +65,7 @@ export interface AnimalStore {
   readonly healthy: boolean;
   /** The metrics as Prometheus text (version 0.0.4). @throws {Error} the option `metrics` was not given */
   metrics(): string;
-  /** Resolves when everything accepted is on disk, and the folder is free. Rejects if the `close` of a store does. */
+  /** Resolves when everything accepted is on disk, and the folder is free. */
   close(): Promise<void>;
 }
 
@@ -80,10 +81,11 @@ export async function openAnimalStore(options: AnimalStoreOptions): Promise<Anim
   return openService(checkOptions(options));
 }
 
-/** @internal Tests pass a clock and a disk, the server passes the rest. */
+/** @internal Tests pass a clock, a disk and a store, the server passes the rest. */
 export interface Dependencies {
   readonly clock?: Clock;
   readonly disk?: Disk;
+  readonly store?: PetStore | undefined;
   readonly observers?: Observers | undefined;
   /** Aborted when the server begins to stop: ends the opening, which rejects with its reason and frees the folder. */
   readonly signal?: AbortSignal;
@@ -93,17 +95,19 @@ export interface Dependencies {
 
 /** @internal As `openAnimalStore`, with more of the service than an embedder needs. */
 export async function openService(options: CheckedOptions, dependencies: Dependencies = {}): Promise<Service> {
-  const { clock = systemClock, disk = nodeDisk, signal } = dependencies;
-  const { storage, report, store, hasMetrics } = options;
+  const { clock = systemClock, disk = nodeDisk, store, signal } = dependencies;
+  const { storage, report, hasMetrics } = options;
   // Loaded only if they are used.
   const observers = hasMetrics
     ? new (await import("./observe/observers.ts")).Observers({ clock, hasMetrics, writeRequests: undefined })
     : dependencies.observers;
   const onGroup = (times: AppendTimes): void => observers?.metrics?.countGroup(times);
-  const engine =
+  const opened =
     typeof storage === "string"
-      ? await openFolder({ disk, clock, dataDir: storage, report, store, signal, onGroup })
+      ? await openFolder({ disk, clock, dataDir: storage, report, signal, onGroup })
       : await (await import("./postgres/postgres-engine.ts")).openPostgres({ pool: storage, clock, report, signal });
+  const closeBoth = async (): Promise<void> => store?.close().then(opened.close);
+  const engine: Engine = store === undefined ? opened : { ...opened, store, close: closeBoth };
   try {
     return new Service(options, engine, { ...dependencies, clock, observers });
   } catch (error) {
@@ -158,9 +162,7 @@ export class Service implements AnimalStore {
 
   /** Made when it is first asked for, as its page is. */
   get description(): OpenApiDescription {
-    const { changeStatus, remove } = this.engine.store;
-    const can = { hasChanges: changeStatus !== undefined, hasRemovals: remove !== undefined };
-    return (this.#description ??= describeApi({ ...this.options, ...can }));
+    return (this.#description ??= describeApi(this.options));
   }
 
   #descriptionPage(): Response {

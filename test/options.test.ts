@@ -86,7 +86,6 @@ test("checkOptions() refuses wrong options in one line without keys", () => {
     ["corsOrigins", ["HTTPS://A.example:443/shop"], /"HTTPS:\/\/A\.example:443\/shop" is not one: browsers send "https:\/\/a\.example", received/],
     ["corsOrigins", ["file:///shop"], /"file:\/\/\/shop" is not one, received/],
     ["corsOrigins", [5], /corsOrigins is of the wrong type, received \[ 5 \]$/],
-    ["store", null, /store must have the method "add"$/],
     [`line\n${secret}`, 1, /there is no option "line as_…"$/],
   ];
   for (const [name, value, message] of table) {
@@ -97,20 +96,5 @@ test("checkOptions() refuses wrong options in one line without keys", () => {
       assert.match(error.message, message);
       return true;
     });
-  }
-});
-
-test("checkOptions() refuses a store that lacks any of its methods, and names it", () => {
-  const store: Readonly<Record<string, unknown>> = { add() {}, get() {}, list() {}, isWritable() {}, close() {} };
-  for (const name of Object.keys(store)) {
-    const options = { dataDir: "data", store: { ...store, [name]: undefined } } as unknown as AnimalStoreOptions; // Wrong on purpose.
-    assert.throws(() => checkOptions(options), { message: `Cannot open animal store: store must have the method "${name}"` });
-  }
-  for (const name of ["changeStatus", "remove"]) {
-    for (const wrong of [null, true, 1, "no", {}]) {
-      const options = { dataDir: "data", store: { ...store, [name]: wrong } } as unknown as AnimalStoreOptions;
-      const message = `Cannot open animal store: "${name}" of store must be a method, if it is there`;
-      assert.throws(() => checkOptions(options), { name: "RangeError", message });
-    }
   }
 });

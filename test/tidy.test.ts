@@ -56,7 +56,7 @@ const modules: Readonly<Record<string, readonly string[]>> = {
   postgres: ["engine.ts", "keys", "limits", "pets", "base"],
   folder: ["engine.ts", "store", "log", "disk", "keys", "limits", "pets", "base"],
   transfer: ["folder", "postgres", "store", "log", "disk", "keys", "limits", "pets", "base"],
-  "options.ts": ["postgres", "pets", "base"],
+  "options.ts": ["postgres", "base"],
   "service.ts": [
     ...["options.ts", "folder", "postgres", "engine.ts", "openapi", "request", "client", "observe"],
     ...["log", "disk", "keys", "limits", "pets", "wire", "http", "base"],
@@ -65,7 +65,6 @@ const modules: Readonly<Record<string, readonly string[]>> = {
     ...["service.ts", "options.ts", "postgres", "openapi", "client"],
     ...["store", "disk", "keys", "limits", "pets", "http"],
   ],
-  testing: ["index.ts", "pets"],
   cli: [
     ...["service.ts", "options.ts", "transfer", "folder", "postgres", "observe", "store", "disk"],
     ...["keys", "limits", "pets", "tls", "wire", "http", "base"],
@@ -81,7 +80,7 @@ const guardedModules: Readonly<Record<string, readonly string[]>> = {
   "node:fs": ["disk", "cli"],
   "node:fs/promises": ["disk", "tls"],
   "node:child_process": [],
-  "node:worker_threads": ["testing"],
+  "node:worker_threads": [],
 };
 
 test("modules import only from the modules below them", () => {
@@ -114,7 +113,7 @@ test("the client imports nothing but types", () => {
 
 /** What runs first: all other code in src is imported from there. */
 const entryPoints = [
-  ...["src/server.ts", "src/index.ts", "src/client/client.ts", "src/testing/index.ts", "src/console/main.ts"],
+  ...["src/server.ts", "src/index.ts", "src/client/client.ts", "src/console/main.ts"],
 ];
 
 test("src has no dead file: each leads back to an entry point", () => {

@@ -208,7 +208,7 @@ async function end({ service, listener, observers, metricsServer, tls }: Running
 async function whatIsServed(service: Service, { storage }: Settings): Promise<string> {
   const place = storage.kind === "folder" ? `folder ${resolve(storage.dataDir)}` : maskedAddress(storage.address);
   const { keys } = service.engine;
-  const animalCount = (await service.engine.countAnimals()) ?? 0;
+  const animalCount = await service.engine.countAnimals();
   const isNew = storage.kind === "folder" && !keys.exists && animalCount === 0;
   const made = isNew ? ["made just now"] : [];
   return [place, ...made, pluralize(animalCount, "animal"), keys.keyring.countInWords()].join(", ");

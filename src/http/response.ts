@@ -44,13 +44,6 @@ export function errorResponse(code: ErrorCode, fields: readonly string[] = noFie
   return jsonResponse(status, errorJson(code, message), allFields, code);
 }
 
-/** Whether a field may have this value (RFC 9110, 5.5, in US-ASCII). A line break would add a field or a response. */
-export function isFieldText(text: string): boolean {
-  return !notInFields.test(text);
-}
-
-const notInFields = /[^\t\x20-\x7e]/;
-
 /** The first lines of a response: the status line, and the fields. */
 export function headLines(status: number, fields: readonly string[]): string {
   let lines = status === 200 ? "HTTP/1.1 200 OK\r\n" : `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;

@@ -5,7 +5,7 @@
 import { failuresPerMinute } from "../limits/address-limiter.ts";
 import { banRule } from "../limits/ban.ts";
 import { publishedQuotas } from "../limits/plans.ts";
-import { pathsOf } from "./paths.ts";
+import { paths } from "./paths.ts";
 import { headerComponents, responseComponents } from "./responses.ts";
 import { type JsonObject, parameterComponents, schemas } from "./schemas.ts";
 
@@ -25,9 +25,6 @@ export interface DescribedService {
   /** Where the API is mounted, such as "/v1"; the server's address if there is no base address. */
   readonly basePath: string;
   readonly stagingBaseUrl: string | undefined;
-  /** Whether the animals of the store can change, and be removed. */
-  readonly hasChanges: boolean;
-  readonly hasRemovals: boolean;
 }
 
 /** The version of the interface, not of the program: it changes only if existing clients would break. */
@@ -52,7 +49,7 @@ export function describeApi(service: DescribedService): OpenApiDescription {
       { name: "animals", description: "List, add, fetch, change and remove animals." },
       { name: "limits", description: "What is left of the key's quotas." },
     ],
-    paths: pathsOf(service),
+    paths,
     components: {
       securitySchemes: {
         apiKey: {

@@ -163,15 +163,8 @@ const getLimits: JsonObject = {
   },
 };
 
-/** What the store can do. */
-export function pathsOf(can: { readonly hasChanges: boolean; readonly hasRemovals: boolean }): JsonObject {
-  return {
-    "/pets": { get: listPets, post: createPet },
-    "/pets/{petId}": {
-      get: getPet,
-      ...(can.hasChanges && { patch: changeStatus }),
-      ...(can.hasRemovals && { delete: removePet }),
-    },
-    "/limits": { get: getLimits },
-  };
-}
+export const paths: JsonObject = {
+  "/pets": { get: listPets, post: createPet },
+  "/pets/{petId}": { get: getPet, patch: changeStatus, delete: removePet },
+  "/limits": { get: getLimits },
+};

@@ -3,30 +3,14 @@
  * client receives: parsing it only to print it again would be the largest cost of a request.
  *
  * Many calls are in progress at a time, and may settle in any order. Their arguments have been validated. Any error
- * besides those named here becomes a 500, and is reported to the operator, as is a `json` of another type. The service
- * waits as long as a method takes. `animal-store/testing` tests every promise made here.
+ * besides those named here becomes a 500, and is reported to the operator. The service waits as long as a method takes.
+ * `test/support/store-suites` tests every promise made here.
  */
 
 import type { NewPet, PetStatus } from "./pet.ts";
 
 /** UTF-8 JSON. Neither the caller nor the store may change it: it may be the store's memory, still being sent. */
 export type JsonText = string | Uint8Array;
-
-/** @internal @throws {TypeError} an embedder's store returned something else */
-export function checkedJson(json: JsonText): JsonText {
-  if (typeof json === "string" || json instanceof Uint8Array) {
-    return json;
-  }
-  throw new TypeError("the store returned something that is neither a string nor a Uint8Array as JSON text");
-}
-
-/** @internal @throws {TypeError} as `checkedJson` */
-export function checkedId(id: number): number {
-  if (Number.isSafeInteger(id) && id > 0) {
-    return id;
-  }
-  throw new TypeError("the store returned an id that is no positive integer");
-}
 
 export interface StoredPet {
   readonly id: number;
@@ -104,7 +88,7 @@ export interface PetStore {
   /**
    * Changes the status of an animal if it is one of `from`, and resolves when the change would survive a loss of power;
    * readers see it from then on, and not earlier. Changes of one animal happen one after the other, in any order: of
-   * those that take it out of a status at once, one succeeds. Without this method, the animals of a store never change.
+   * those that take it out of a status at once, one succeeds.
    *
    * Hashes are shared with `add`, and count as long. A second call with the hash, the animal and the status of an
    * earlier one resolves to its result, with `isReplay`, whatever `from` is and whatever has happened since. A change
@@ -113,17 +97,17 @@ export interface PetStore {
    * @throws {StorageUnavailableError} nothing was stored
    * @throws {OutcomeUnknownError} it may have been stored
    */
-  changeStatus?(id: number, change: StatusChange, idempotencyHash?: string): Promise<ChangeOutcome>;
+  changeStatus(id: number, change: StatusChange, idempotencyHash?: string): Promise<ChangeOutcome>;
   /**
    * Removes an animal for good if its status is one of `from`, and resolves when the removal would survive a loss of
    * power; no reader sees the animal from then on. A removal takes the animal out of its status, as a change does: of
-   * several at once, one succeeds. Its id is never given again. Without this method, nobody can remove an animal.
+   * several at once, one succeeds. Its id is never given again.
    *
    * Hashes are as for `changeStatus`. Those of the animal still count: a client that repeats an `add`, a change or a
    * removal gets the result of the first one, also after the animal was removed.
    * @throws as `changeStatus`
    */
-  remove?(id: number, removal: Removal, idempotencyHash?: string): Promise<RemovalOutcome>;
+  remove(id: number, removal: Removal, idempotencyHash?: string): Promise<RemovalOutcome>;
   /**
    * The animal as one JSON object; undefined if there is none with this id (a positive safe integer).
    * @throws {StorageUnavailableError} it cannot be read now

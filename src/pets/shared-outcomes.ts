@@ -18,31 +18,24 @@ interface InProgress {
 /** Returns a store over the given one. Calls with a hash must go through it. */
 export function shareOutcomes(store: PetStore): PetStore {
   const inProgress = new RequestsInProgress();
-  const shared: PetStore = {
+  return {
     add: (newPet, hash) =>
       hash === undefined
         ? store.add(newPet)
         : inProgress.share(hash, petToJson({ id: 0, ...newPet }), () => store.add(newPet, hash)),
+    changeStatus: (id, wanted, hash) =>
+      hash === undefined
+        ? store.changeStatus(id, wanted)
+        : inProgress.share(hash, `${id} ${wanted.status}`, () => store.changeStatus(id, wanted, hash)),
+    remove: (id, removal, hash) =>
+      hash === undefined
+        ? store.remove(id, removal)
+        : inProgress.share(hash, `${id} removed`, () => store.remove(id, removal, hash)),
     get: (id) => store.get(id),
     list: (query) => store.list(query),
     isWritable: () => store.isWritable(),
     close: () => store.close(),
   };
-  if (store.changeStatus !== undefined) {
-    const change: PetStore["changeStatus"] = store.changeStatus.bind(store);
-    shared.changeStatus = (id, wanted, hash) =>
-      hash === undefined
-        ? change(id, wanted)
-        : inProgress.share(hash, `${id} ${wanted.status}`, () => change(id, wanted, hash));
-  }
-  if (store.remove !== undefined) {
-    const remove: PetStore["remove"] = store.remove.bind(store);
-    shared.remove = (id, removal, hash) =>
-      hash === undefined
-        ? remove(id, removal)
-        : inProgress.share(hash, `${id} removed`, () => remove(id, removal, hash));
-  }
-  return shared;
 }
 
 class RequestsInProgress {

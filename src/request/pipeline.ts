@@ -20,7 +20,7 @@ import { type Cors, isPreflight } from "../http/cors.ts";
 import type { ErrorCode } from "../http/errors.ts";
 import { clientGone, type Exchange, type RequestHandler } from "../http/exchange.ts";
 import { answerPublicPage, type PublicPage } from "../http/public-page.ts";
-import { errorResponse, isFieldText, jsonResponse, type Response } from "../http/response.ts";
+import { errorResponse, jsonResponse, type Response } from "../http/response.ts";
 import type { CallerKey } from "../keys/key-summary.ts";
 import { clientAddress } from "../limits/client-address.ts";
 import { quote } from "../pets/faults.ts";
@@ -34,9 +34,6 @@ import { RequestIds } from "./request-ids.ts";
 import { otherMethod, readOnlyKey, Responder, storeErrorCode } from "./responder.ts";
 import { guardedRoute, isSafe, operationOf, Router } from "./routes.ts";
 import { SettingWarnings } from "./setting-warnings.ts";
-
-/** Reported if an embedder's store makes a response that cannot be sent. */
-const badField = "a header of the response has a character that headers cannot have";
 
 export interface PipelineDependencies extends AdmissionDependencies {
   readonly clock: Clock;
@@ -68,8 +65,8 @@ export class Pipeline implements RequestHandler {
   constructor(dependencies: PipelineDependencies) {
     this.#dependencies = dependencies;
     this.#publicPages = new Map(dependencies.publicPages.map((page) => [page.path, page]));
-    this.#router = new Router(dependencies.basePath, dependencies.store);
-    this.#defaultRouter = new Router(defaultBasePath, dependencies.store);
+    this.#router = new Router(dependencies.basePath);
+    this.#defaultRouter = new Router(defaultBasePath);
     this.#admission = new Admission(dependencies);
     this.#responder = new Responder(dependencies.cors, dependencies.observers);
     const { trustedProxyCount, cors, report, linkBase } = dependencies;
@@ -218,8 +215,7 @@ export class Pipeline implements RequestHandler {
       this.#responder.leaveToOther(context);
       return context.arrival.program?.next?.(outcome);
     }
-    const response = outcome.fields.every(isFieldText) ? outcome : this.#failed(context, new TypeError(badField));
-    return this.#responder.send(context, response);
+    return this.#responder.send(context, outcome);
   }
 
   #failure(context: RequestContext, error: unknown): Outcome {
@@ -227,12 +223,10 @@ export class Pipeline implements RequestHandler {
       return error;
     }
     const code = storeErrorCode(error);
-    return code === undefined ? this.#failed(context, error) : errorResponse(code);
-  }
-
-  #failed(context: RequestContext, error: unknown): Response {
-    this.#report(context, error);
-    return errorResponse("internal_error");
+    if (code === undefined) {
+      this.#report(context, error);
+    }
+    return errorResponse(code ?? "internal_error");
   }
 
   #report({ requestId }: RequestContext, error: unknown): void {

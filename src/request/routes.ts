@@ -3,7 +3,6 @@
 import type { MaybePromise } from "../base/when-ready.ts";
 import { jsonTypes, patchTypes } from "../http/media-type.ts";
 import type { Response } from "../http/response.ts";
-import type { PetStore } from "../pets/pet-store.ts";
 import {
   changeStatus, createPet, deprecationFields, getLimits, getPet, listPets, removePet,
 } from "./handlers.ts";
@@ -28,18 +27,18 @@ export interface Route {
 /** Metrics count all that a program mounts behind the guard as this one route, so that clients cannot add series. */
 export const guardedRoute: Route = { pattern: "guard", operations: {} };
 
-const fetchPet: Operation = { handle: getPet, fields: deprecationFields };
-const patchPet: Operation = { handle: changeStatus, mediaTypes: patchTypes };
-
-/** The routes have PATCH and DELETE only if the store can change and remove animals. */
-function routesOf({ changeStatus: change, remove }: PetStore): readonly Route[] {
-  const pet = { GET: fetchPet, ...(change && { PATCH: patchPet }), ...(remove && { DELETE: { handle: removePet } }) };
-  return [
-    { pattern: "/pets", operations: { GET: { handle: listPets }, POST: { handle: createPet, mediaTypes: jsonTypes } } },
-    { pattern: "/pets/{petId}", operations: pet },
-    { pattern: "/limits", operations: { GET: { handle: getLimits } } },
-  ];
-}
+const routes: readonly Route[] = [
+  { pattern: "/pets", operations: { GET: { handle: listPets }, POST: { handle: createPet, mediaTypes: jsonTypes } } },
+  {
+    pattern: "/pets/{petId}",
+    operations: {
+      GET: { handle: getPet, fields: deprecationFields },
+      PATCH: { handle: changeStatus, mediaTypes: patchTypes },
+      DELETE: { handle: removePet },
+    },
+  },
+  { pattern: "/limits", operations: { GET: { handle: getLimits } } },
+];
 
 export function operationOf({ operations }: Route, method: string): Operation | undefined {
   return operations[method === "HEAD" ? "GET" : method];
@@ -64,8 +63,8 @@ export class Router {
   /** The methods of all routes, in the form of `Allow`. */
   readonly methods: string;
 
-  constructor(basePath: string, store: PetStore) {
-    this.#entries = routesOf(store).map((route) => {
+  constructor(basePath: string) {
+    this.#entries = routes.map((route) => {
       const [literal = "", parameter] = route.pattern.split("{");
       return { route, literal: basePath + literal, hasParameter: parameter !== undefined, allow: allowField(route) };
     });

@@ -4,7 +4,9 @@ import assert from "node:assert/strict";
 import { describe, test, type TestContext } from "node:test";
 
 import { AnimalStoreClient, AnimalStoreError, type NewPet, type Pets } from "../../src/client/client.ts";
-import { ExampleEngine, ExampleStore } from "../../src/testing/example-store.ts";
+import type { PetStore, StatusChange } from "../../src/pets/pet-store.ts";
+import { type NewPet as StoreNewPet, petToJson } from "../../src/pets/pet.ts";
+import { GatedStore } from "../support/gated-store.ts";
 import { runningService } from "../support/running-service.ts";
 
 const sources: Readonly<Record<string, (context: TestContext) => Promise<Pets>>> = {
@@ -242,7 +244,7 @@ for (const [name, open] of Object.entries(sources)) {
 
 test("service.pets ends a call with its signal although the store goes on", async (context) => {
   const never = new Promise<never>(() => undefined);
-  const store = { add: () => never, get: () => never, list: () => never, isWritable: () => true, close: async () => undefined };
+  const store = Object.assign(new GatedStore(), { add: () => never, list: () => never });
   const { service } = await runningService(context, { options: { store } });
   const reason = new Error("the customer left");
   for (const call of [
@@ -256,16 +258,16 @@ test("service.pets ends a call with its signal although the store goes on", asyn
 });
 
 test("service.pets carries an idempotency key only where its caller gives one", async (context) => {
-  const store = new ExampleStore(new ExampleEngine());
   const hashes: unknown[] = [];
-  const { add, changeStatus } = store;
-  context.mock.method(store, "add", (...given: Parameters<typeof add>) => {
-    hashes.push(given[1]);
-    return add.apply(store, given);
-  });
-  context.mock.method(store, "changeStatus", (...given: Parameters<typeof changeStatus>) => {
-    hashes.push(given[2]);
-    return changeStatus.apply(store, given);
+  const store: PetStore = Object.assign(new GatedStore(), {
+    add: async (newPet: StoreNewPet, hash?: string) => {
+      const id = hashes.push(hash);
+      return { id, json: petToJson({ ...newPet, id }) };
+    },
+    changeStatus: async (id: number, { status }: StatusChange, hash?: string) => {
+      hashes.push(hash);
+      return { kind: "changed", json: petToJson({ id, name: "Rex", categoryId: 1n, status }) } as const;
+    },
   });
   const { service } = await runningService(context, { options: { store } });
   for (const options of [{}, { idempotencyKey: null }, { idempotencyKey: undefined }]) {
@@ -282,21 +284,6 @@ test("service.pets after close() cannot store, and says so by the code", async (
   const { service } = await runningService(context);
   await service.close();
   await assert.rejects(service.pets.add({ name: "Rex", categoryId: 1 }), animalStoreError({ code: "storage_unavailable", status: 503 }));
-});
-
-test("service.pets over a store of one's own: without changeStatus 405, and other errors as they are", async (context) => {
-  const store = new ExampleStore(new ExampleEngine());
-  const { add, get, list, isWritable, close } = store;
-  const failure = new Error("the embedder's own");
-  const own = {
-    ...{ add: add.bind(store), get: get.bind(store), isWritable: isWritable.bind(store), close: close.bind(store) },
-    list: (query: Parameters<typeof list>[0]) => (query.limit === 13 ? Promise.reject(failure) : list.call(store, query)),
-  };
-  const { service } = await runningService(context, { options: { store: own } });
-  await service.pets.add({ name: "Rex", categoryId: 1 });
-  const change = service.pets.changeStatus(1, "sold", { from: "available" });
-  await assert.rejects(change, animalStoreError({ code: "method_not_allowed", status: 405 }));
-  await assert.rejects(service.pets.list({ limit: 13 }), failure);
 });
 
 test("the program's idempotency keys are not those of API keys", async (context) => {

@@ -2,8 +2,8 @@
 
 import { createServer } from "node:http";
 import {
-  type AnimalStore, type CallerKey, ContentTakenError, DatabaseError, type NewPet, type NewStorePet, type Pet, type PetPage,
-  petToJson, type PetStore, type StorePetPage, type WrittenPet,
+  type AnimalStore, type CallerKey, ContentTakenError, DatabaseError, type NewPet, type Pet, type PetPage, petToJson,
+  type WrittenPet,
 } from "animal-store";
 import connect from "connect";
 import express from "express";
@@ -43,20 +43,9 @@ export async function usePets({ pets }: AnimalStore): Promise<Pet> {
   return added.isReplay === true ? pet : pets.changeStatus(pet.id, "sold", { from: pet.status });
 }
 
-export class OwnStore implements Pick<PetStore, "add" | "list"> {
-  readonly #texts: string[] = [];
-
-  async add(newPet: NewStorePet): Promise<{ readonly id: number; readonly json: string }> {
-    const id = this.#texts.length + 1;
-    const category: bigint = newPet.categoryId;
-    const json = petToJson({ ...newPet, categoryId: category, id });
-    this.#texts.push(json);
-    return { id, json };
-  }
-
-  list(): StorePetPage {
-    return { json: `[${this.#texts.join()}]`, nextAfter: undefined };
-  }
+/** An animal whose category is beyond the exact numbers. */
+export function exactText(): string {
+  return petToJson({ id: 1, name: "Rex", categoryId: 2n ** 62n, status: "available" });
 }
 
 export function isFree(key: CallerKey | undefined): boolean {

@@ -7,7 +7,7 @@ import { type Description, type Listed, readReference } from "../../src/console/
 import { describeApi } from "../../src/openapi/document.ts";
 import { limitDefault } from "../../src/pets/list-query.ts";
 
-const published = describeApi({ baseUrl: undefined, basePath: "/v1", stagingBaseUrl: undefined, hasChanges: true, hasRemovals: true });
+const published = describeApi({ baseUrl: undefined, basePath: "/v1", stagingBaseUrl: undefined });
 const { shared, operations, pet } = readReference(parseExact(JSON.stringify(published)) as Description); // What is published.
 
 function namesOf(members: readonly Listed[], title: Listed["title"]): readonly string[] {

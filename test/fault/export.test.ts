@@ -26,7 +26,7 @@ const unfinished = /^Cannot use \/backup: an export or a salvage into it was not
 
 function start(disk: Disk): Promise<Engine> {
   const options = { disk, clock: systemClock, dataDir, report: (): void => undefined, onGroup: (): void => undefined };
-  return openFolder({ ...options, signal: undefined, store: undefined });
+  return openFolder({ ...options, signal: undefined });
 }
 
 /** The content of the files, with a key and an animal. */

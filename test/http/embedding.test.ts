@@ -134,7 +134,8 @@ test("handle() sends nothing if the program has responded first", async (context
 test("handle() sends nothing if the program has responded while an animal was being stored", async (context) => {
   const store = new GatedStore();
   const reports: string[] = [];
-  const service = await openAnimalStore({ dataDir: temporaryFolder(context), store, report: (message) => reports.push(message) });
+  const checked = checkOptions({ dataDir: temporaryFolder(context), report: (message) => reports.push(message) });
+  const service = await openService(checked, { store });
   context.after(() => service.close());
   const { key } = await service.keys.create({ plan: "free" });
   const port = await serve(context, (incoming, outgoing) => {
@@ -346,9 +347,9 @@ test("close() resolves after the responses to the creates under way have been se
     }
     return stored;
   };
-  const checked = checkOptions({ dataDir: "/data", store, report: assert.fail });
+  const checked = checkOptions({ dataDir: "/data", report: assert.fail });
   // On this disk nothing takes longer than a promise, so closing does not come late by chance.
-  const service = await openService(checked, { disk: new SimulatedDisk(new SeededRandom(1)).boot() });
+  const service = await openService(checked, { store, disk: new SimulatedDisk(new SeededRandom(1)).boot() });
   const { key } = await service.keys.create({ plan: "free" });
   let sentCount = 0;
   const port = await serve(context, (incoming, outgoing) => {

@@ -38,16 +38,6 @@ test("describeApi() is OpenAPI 3.1 of version 1.0.0 with exactly the six operati
   ]);
 });
 
-test("describeApi() lacks what the store cannot do with its animals", () => {
-  for (const [can, methods] of [
-    [{ hasChanges: false }, ["get", "delete"]],
-    [{ hasRemovals: false }, ["get", "patch"]],
-    [{ hasChanges: false, hasRemovals: false }, ["get"]],
-  ] as const) {
-    assert.deepEqual(Object.keys(published(can)["paths"]?.["/pets/{petId}"] ?? {}), methods);
-  }
-});
-
 test("describeApi() is at most 48 kB, also with the longest addresses", () => {
   const address = `https://shop.example/${"b".repeat(256 - 24)}/v1`;
   assert.equal(parseBaseUrl(address), address);

@@ -8,14 +8,12 @@ import { Database } from "../../build/src/postgres/database.js";
 import { PostgresPetStore } from "../../build/src/postgres/postgres-pet-store.js";
 import { prepareSchema } from "../../build/src/postgres/schema.js";
 import { systemClock } from "../../build/src/base/clock.js";
-import { testPetStore, testRemovals, testStatusChanges } from "../../build/src/testing/index.js";
+import { testPetStore } from "../../build/test/support/store-suites/index.js";
 import { SeededRandom } from "../../build/test/support/seeded-random.js";
 import { skip } from "./postgres-server.js";
 import { createPlace } from "./places.js";
 
 testPetStore("in PostgreSQL", createStorePlace);
-testStatusChanges("in PostgreSQL", createStorePlace);
-testRemovals("in PostgreSQL", createStorePlace);
 
 async function createStorePlace() {
   const { pool, remove } = await createPlace();

@@ -6,8 +6,6 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 
-import type { PetStore } from "../../src/index.ts";
-import { ExampleEngine, ExampleStore } from "../../src/testing/example-store.ts";
 import { type RunningService, runningService } from "../support/running-service.ts";
 import { assertPromised, codeOf, type WireResponse } from "../support/wire-response.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
@@ -34,8 +32,8 @@ function change(running: RunningService, status: string, fields: readonly string
 }
 
 /** With animal 1, which is of this status. */
-async function withPet(context: TestContext, status = "available", store?: PetStore): Promise<RunningService> {
-  const running = await runningService(context, store && { options: { store } });
+async function withPet(context: TestContext, status = "available"): Promise<RunningService> {
+  const running = await runningService(context);
   await send(running, { method: "POST", target: "/v1/pets", content: petOf(status) });
   return running;
 }
@@ -333,27 +331,4 @@ test("a 304 has no content, keeps the connection, and takes a token", async (con
     remaining.push(Number(response.value("x-ratelimit-remaining")));
   }
   assert.deepEqual(remaining.map((count) => count - remaining[0]!), [0, -1, -2]);
-});
-
-test("without changeStatus in an embedder's store, PATCH is 405, and the description lacks it", async (context) => {
-  const own = new ExampleStore(new ExampleEngine());
-  const store: PetStore = {
-    add: (newPet, hash) => own.add(newPet, hash),
-    get: (id) => own.get(id),
-    list: (query) => own.list(query),
-    isWritable: () => own.isWritable(),
-    close: () => own.close(),
-  };
-  const running = await withPet(context, "available", store);
-  const refused = await change(running, "sold", [match("*")]);
-  assert.deepEqual([judged(refused), refused.value("allow")], ["405 method_not_allowed", "GET, HEAD, OPTIONS"]);
-  assert.ok(!JSON.stringify(running.service.description).includes("changeStatus"));
-  assert.deepEqual([(await send(running, {})).value("etag"), await statusOf(running)], ['"available"', '"available"']);
-});
-
-test("with changeStatus in an embedder's store, PATCH changes its animals", async (context) => {
-  const running = await withPet(context, "available", new ExampleStore(new ExampleEngine()));
-  const changed = await change(running, "sold", [match("available")]);
-  assert.deepEqual([changed.status, changed.content, await statusOf(running)], [200, textOf("sold"), '"sold"']);
-  assert.equal(judged(await change(running, "sold", [match("available")])), "412 precondition_failed");
 });

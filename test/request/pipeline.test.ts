@@ -14,7 +14,7 @@ import { openFolder } from "../../src/folder/engine.ts";
 import type { Limiter } from "../../src/limits/limiter.ts";
 import { Observers } from "../../src/observe/observers.ts";
 import { checkOptions } from "../../src/options.ts";
-import { openAnimalStore, Service } from "../../src/service.ts";
+import { Service } from "../../src/service.ts";
 import { Listener } from "../../src/wire/listener.ts";
 import { say, serve } from "../support/embedding-server.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -22,76 +22,6 @@ import { runningService } from "../support/running-service.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { assertPromised, codeOf } from "../support/wire-response.ts";
 import { exchange, request, Wire } from "../support/wire.ts";
-
-test("a store that returns no JSON text gets 500 and a line, also if its author has no types", async (context) => {
-  for (const wrong of [undefined, null, 5, { id: 1 }]) {
-    const json = wrong as unknown as string;
-    const running = await runningService(context, {
-      options: {
-        store: {
-          add: () => Promise.resolve({ id: 1, json }),
-          get: () => (json === undefined ? ([] as unknown as string) : json),
-          list: () => ({ json, nextAfter: undefined }),
-          isWritable: () => true,
-          close: () => Promise.resolve(),
-        },
-      },
-    });
-    const { key } = running;
-    const create = { method: "POST", content: '{"name":"Rex","categoryId":1}' };
-    for (const parts of [{}, { target: "/v1/pets/1" }, create]) {
-      assert.equal(codeOf(await exchange(running.port, request({ ...parts, key }))), "internal_error");
-    }
-    assert.equal(running.reports.length, 3);
-    assert.match(running.reports[0] ?? "", /failed: TypeError: the store returned something that is neither/);
-  }
-});
-
-test("a nextAfter that is no id gets 500 and a line: no catalogue ends early in silence", async (context) => {
-  for (const wrong of [NaN, 0, "", false, -1, 1.5, "7", {}, null, undefined]) {
-    const nextAfter = wrong as number | undefined;
-    const { port, key, reports } = await runningService(context, {
-      options: {
-        store: {
-          add: () => assert.fail(),
-          get: () => undefined,
-          list: () => ({ json: "[]", nextAfter }),
-          isWritable: () => true,
-          close: () => Promise.resolve(),
-        },
-      },
-    });
-    const response = await exchange(port, request({ key }));
-    assert.equal(response.status, wrong == null ? 200 : 500, String(wrong));
-    assert.equal(reports.length, wrong == null ? 0 : 1);
-  }
-});
-
-test("a store that fails when the service is made leaves the folder free", async (context) => {
-  const dataDir = temporaryFolder(context);
-  const report = (): void => undefined;
-  const store = {
-    add: () => assert.fail(),
-    get: () => assert.fail(),
-    list: () => assert.fail(),
-    isWritable: () => true,
-    close: () => Promise.resolve(),
-  };
-  const broken = Object.defineProperty({ ...store }, "changeStatus", { get: brokenGetter() });
-  await assert.rejects(openAnimalStore({ dataDir, store: broken, report }), /broken/);
-  await (await openAnimalStore({ dataDir, store, report })).close();
-});
-
-/** Passes the check of the options, and then throws. */
-function brokenGetter(): () => undefined {
-  let count = 0;
-  return () => {
-    if (count++ > 0) {
-      throw new Error("broken");
-    }
-    return undefined;
-  };
-}
 
 interface Limited {
   readonly service: Service;
@@ -105,7 +35,7 @@ interface Limited {
 /** A service that asks `take` before each request of a key. */
 async function limitedBy(context: TestContext, take: Limiter["take"]): Promise<Limited> {
   const shared = { clock: systemClock, disk: nodeDisk, dataDir: temporaryFolder(context), report: () => undefined };
-  const engine = await openFolder({ ...shared, signal: undefined, store: undefined, onGroup: () => undefined });
+  const engine = await openFolder({ ...shared, signal: undefined, onGroup: () => undefined });
   const limiter = { take, peek: () => assert.fail("not asked for") };
   const lines: string[] = [];
   const observers = new Observers({ clock: systemClock, hasMetrics: false, writeRequests: (line) => lines.push(line) });

@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ExampleEngine, ExampleStore } from "../../src/testing/example-store.ts";
 import { type RunningService, runningService } from "../support/running-service.ts";
 import { assertPromised, type WireResponse } from "../support/wire-response.ts";
 import { exchange, request } from "../support/wire.ts";
@@ -121,23 +120,4 @@ test("of 400 removals, changes and retries at once, one takes the animal out of 
   assert.equal(new Set(done.map(([number]) => number)).size, 1);
   assert.deepEqual(done.map(([, response]) => judged(response).endsWith("replayed")).sort(), [false, true]);
   assert.ok(responses.every(([, { status }]) => [200, 204, 404, 412].includes(status)));
-});
-
-test("without remove in an embedder's store, DELETE is 405, and the description lacks it", async (context) => {
-  const store = new ExampleStore(new ExampleEngine());
-  Object.defineProperty(store, "remove", { value: undefined });
-  const running = await runningService(context, { options: { store } });
-  await add(running);
-  const refused = await send(running, { fields: [any] });
-  assert.deepEqual([judged(refused), refused.value("allow")], ["405 method_not_allowed", "GET, HEAD, PATCH, OPTIONS"]);
-  const described = running.service.description.paths["/pets/{petId}"] as object;
-  assert.deepEqual(Object.keys(described), ["get", "patch"]);
-  await assert.rejects(running.service.pets.remove(1, { from: "available" }), { code: "method_not_allowed" });
-});
-
-test("with remove in an embedder's store, DELETE removes its animals", async (context) => {
-  const running = await runningService(context, { options: { store: new ExampleStore(new ExampleEngine()) } });
-  await add(running);
-  assert.equal(judged(await send(running, { fields: [any] })), "204");
-  assert.equal(judged(await send(running, { method: "GET" })), "404 pet_not_found");
 });

@@ -203,23 +203,10 @@ test("an exception in a handler is 500 for that request alone, and says nothing 
   wire.destroy();
 });
 
-test("a line break that a store brings into a field is a 500: no field and no response can be added", async (context) => {
-  const store = new FailingStore();
-  const nextAfter = "7\r\nX-Added: 1\r\n\r\nHTTP/1.1 200 OK";
-  store.list = (() => Promise.resolve({ json: "[]", nextAfter })) as unknown as FailingStore["list"];
-  const broken = await runningService(context, { options: { store } });
-  for (const fields of [[], ["X-Odd:  1"], ["Content-Length: 5"]]) {
-    const response = await exchange(broken.port, request({ key: broken.key, fields }));
-    assert.equal(codeOf(response), "internal_error");
-    assert.equal(response.value("x-added"), undefined);
-  }
-  assert.equal(broken.reports.length, 3);
-});
-
 test("a response that cannot be sent costs only its connection, also if its content was still coming", async (context) => {
   const reports: string[] = [];
   const dataDir = temporaryFolder(context);
-  const service = await openAnimalStore({ dataDir, store: new FailingStore(), report: (message) => reports.push(message) });
+  const service = await openAnimalStore({ dataDir, report: (message) => reports.push(message) });
   context.after(() => service.close());
   const port = await serve(context, (incoming, outgoing) => {
     outgoing.writeHead = () => {

@@ -1,5 +1,5 @@
 /**
- * The suites that every store has to pass, run against ours and against an embedder's.
+ * The suites that every store has to pass, run against the one of a folder.
  */
 
 import assert from "node:assert/strict";
@@ -10,24 +10,16 @@ import { test } from "node:test";
 
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
-import { testPetStore, testRemovals, testStatusChanges } from "../../src/testing/index.ts";
-import { ExampleEngine, ExampleStore } from "../../src/testing/example-store.ts";
+import { testPetStore } from "../support/store-suites/index.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
-for (const testStore of [testPetStore, testStatusChanges, testRemovals]) {
-  testStore("JsonLinesPetStore", async () => {
-    const dataDir = await mkdtemp(join(tmpdir(), "animal-store-suite-"));
-    return {
-      open: () => openPetStore({ disk: nodeDisk, dataDir, report: () => undefined }),
-      remove: () => rm(dataDir, { recursive: true }),
-    };
-  });
-
-  testStore("ExampleStore", async () => {
-    const engine = new ExampleEngine();
-    return { open: async () => new ExampleStore(engine), remove: async () => undefined };
-  });
-}
+testPetStore("JsonLinesPetStore", async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), "animal-store-suite-"));
+  return {
+    open: () => openPetStore({ disk: nodeDisk, dataDir, report: () => undefined }),
+    remove: () => rm(dataDir, { recursive: true }),
+  };
+});
 
 test("as many of the longest animals as memory holds in one block come back as they were", async (context) => {
   const dataDir = temporaryFolder(context);

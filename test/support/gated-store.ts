@@ -2,7 +2,7 @@
  * A store whose adds are resolved, as if the animals were on disk, when the test says so.
  */
 
-import type { PetPage, PetStore, StoredPet } from "../../src/pets/pet-store.ts";
+import type { ChangeOutcome, PetPage, PetStore, RemovalOutcome, StatusChange, StoredPet } from "../../src/pets/pet-store.ts";
 import { type NewPet, petToJson } from "../../src/pets/pet.ts";
 
 export class GatedStore implements PetStore {
@@ -38,6 +38,14 @@ export class GatedStore implements PetStore {
   /** Everything handed in so far is on disk now. */
   open(): void {
     this.#waiting.splice(0).forEach((resolve) => resolve());
+  }
+
+  changeStatus(_id: number, _change: StatusChange): Promise<ChangeOutcome> {
+    return Promise.resolve({ kind: "absent" });
+  }
+
+  remove(): Promise<RemovalOutcome> {
+    return Promise.resolve({ kind: "absent" });
   }
 
   get(): Promise<undefined> {

@@ -12,6 +12,7 @@ import type { Clock } from "../../src/base/clock.ts";
 import type { PublicPage } from "../../src/http/public-page.ts";
 import type { Observers } from "../../src/observe/observers.ts";
 import { type AnimalStoreOptions, checkOptions } from "../../src/options.ts";
+import type { PetStore } from "../../src/pets/pet-store.ts";
 import { openService, type Service } from "../../src/service.ts";
 import { contextOf } from "../../src/tls/pair.ts";
 import { Listener } from "../../src/wire/listener.ts";
@@ -30,7 +31,8 @@ export interface RunningService {
 }
 
 export interface Start {
-  readonly options?: Partial<AnimalStoreOptions>;
+  /** A store takes the place of the catalogue of the folder. */
+  readonly options?: Partial<AnimalStoreOptions> & { readonly store?: PetStore };
   /** Replaces the service's own limits, by time-outs short enough to wait for. */
   readonly limits?: Partial<ListenerLimits>;
   readonly clock?: Clock;
@@ -66,13 +68,14 @@ const hasFastLaneByDefault = process.env["ANIMAL_STORE_TEST_FAST_LANE"] !== "off
 
 /** Starts a service, which the caller closes. */
 export async function startService(start: Start = {}): Promise<RunningService> {
-  const { options, limits, clock, observers, publicPages = [], certificate = defaultCertificate } = start;
+  const { options: { store, ...options } = {}, limits, clock, observers, publicPages = [], certificate = defaultCertificate } = start;
   const { hasFastLane = hasFastLaneByDefault } = start;
-  const place = options?.store === undefined ? await createPlace(clock) : await temporaryFolder();
+  const place = store === undefined ? await createPlace(clock) : await temporaryFolder();
   const reports: string[] = [];
   const checked = checkOptions({ ...place.options, report: (message) => reports.push(message), ...options });
   const service = await openService(checked, {
     publicPages,
+    store,
     ...(clock === undefined ? {} : { clock }),
     ...(observers === undefined ? {} : { observers }),
   });

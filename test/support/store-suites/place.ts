@@ -1,4 +1,4 @@
-import type { PetStore } from "../index.ts";
+import type { PetStore } from "../../../src/pets/pet-store.ts";
 
 /** Where animals are stored, such as a folder or an engine: it is there before a store is opened on it, and after. */
 export interface StorePlace {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers";
 
-import { StorageUnavailableError, type StoredPet } from "../index.ts";
+import { StorageUnavailableError, type StoredPet } from "../../../src/pets/pet-store.ts";
 import type { CreatePlace } from "./place.ts";
 import { assertPage, everything, idsFrom, manyPets, openStore, rex, textOf } from "./suite-steps.ts";
 

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout } from "node:timers";
 
-import { IdempotencyConflictError, type PetStore, petToJson } from "../index.ts";
+import { IdempotencyConflictError, type PetStore } from "../../../src/pets/pet-store.ts";
+import { petToJson } from "../../../src/pets/pet.ts";
 import type { CreatePlace } from "./place.ts";
 import {
   addAll, everyPage, everything, hashOf, idsFrom, manyPets, oddPets, openStore, petOf, rex, statuses, textOf, walk,

@@ -3,25 +3,25 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { IdempotencyConflictError, petToJson } from "../index.ts";
+import { IdempotencyConflictError } from "../../../src/pets/pet-store.ts";
+import { petToJson } from "../../../src/pets/pet.ts";
 import type { CreatePlace } from "./place.ts";
 import {
-  addAll, assertChanged, changing, everyPage, free, hashOf, openChanging, reserve, rex, statuses, textOf,
-  toSold, walk,
+  addAll, assertChanged, everyPage, free, hashOf, openStore, reserve, rex, statuses, textOf, toSold, walk,
 } from "./suite-steps.ts";
 
 export function testRepeatedChanging(name: string, createPlace: CreatePlace): void {
   test(`${name}: a change repeated with its hash is its first result, whatever has happened since`, async (context) => {
     const place = await createPlace();
     context.after(() => place.remove());
-    let store = changing(await place.open());
+    let store = await place.open();
     await addAll(store, [rex, rex]);
     const pending = petToJson({ ...rex, id: 1, status: "pending" });
     assertChanged(await store.changeStatus(1, reserve, hashOf(1)), pending);
     for (const change of [undefined, toSold, free, toSold, undefined]) {
       if (change === undefined) {
         await store.close();
-        store = changing(await place.open());
+        store = await place.open();
       } else {
         await store.changeStatus(1, change);
       }
@@ -39,7 +39,7 @@ export function testRepeatedChanging(name: string, createPlace: CreatePlace): vo
     const place = await createPlace();
     context.after(() => place.remove());
     for (const life of [1, 2]) {
-      const store = changing(await place.open());
+      const store = await place.open();
       const created = await store.add(rex, hashOf(1));
       assert.deepEqual([created.id, textOf(created.json)], [1, petToJson({ ...rex, id: 1 })]);
       assert.equal(created.isReplay === true, life === 2);
@@ -52,7 +52,7 @@ export function testRepeatedChanging(name: string, createPlace: CreatePlace): vo
   });
 
   test(`${name}: a change to the status that an animal has succeeds, and its hash is remembered`, async (context) => {
-    const store = await openChanging(context, createPlace);
+    const store = await openStore(context, createPlace);
     await store.add(rex);
     const expected = petToJson({ ...rex, id: 1 });
     for (const hash of [undefined, hashOf(1)]) {
@@ -67,7 +67,7 @@ export function testRepeatedChanging(name: string, createPlace: CreatePlace): vo
 
 export function testSharedHashes(name: string, createPlace: CreatePlace): void {
   test(`${name}: a hash of another add or change throws, and nothing is stored`, async (context) => {
-    const store = await openChanging(context, createPlace);
+    const store = await openStore(context, createPlace);
     await store.add(rex, hashOf(1));
     await store.add(rex);
     await store.changeStatus(1, reserve, hashOf(2));
@@ -82,7 +82,7 @@ export function testSharedHashes(name: string, createPlace: CreatePlace): void {
   });
 
   test(`${name}: a change that was refused is not remembered: its hash is free`, async (context) => {
-    const store = await openChanging(context, createPlace);
+    const store = await openStore(context, createPlace);
     await store.add({ ...rex, status: "sold" });
     assert.deepEqual(await store.changeStatus(1, reserve, hashOf(1)), { kind: "mismatch", status: "sold" });
     await store.changeStatus(1, free);

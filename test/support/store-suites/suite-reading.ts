@@ -4,9 +4,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers";
 
-import { type NewStorePet, type PetStatus, petToJson, type StoredPet } from "../index.ts";
+import { type StoredPet } from "../../../src/pets/pet-store.ts";
+import { type NewPet, type PetStatus, petToJson } from "../../../src/pets/pet.ts";
 import type { CreatePlace } from "./place.ts";
-import { seeded, type SeededRandom } from "./seeded-random.ts";
+import { seeded, type SeededRandom } from "../seeded-random.ts";
 import {
   addAll, assertPage, everything, idsFrom, manyPets, openStore, petOf, petWith, rex, statuses, textOf, walk,
 } from "./suite-steps.ts";
@@ -112,7 +113,7 @@ function matchesOf(added: readonly StoredPet[], after: number, status?: PetStatu
   });
 }
 
-function randomPets(random: SeededRandom, count: number): NewStorePet[] {
+function randomPets(random: SeededRandom, count: number): NewPet[] {
   return random.times(count, () => {
     // Few are pending, so that some pages come to an end and some do not.
     const status = random.oneIn(10) ? "pending" : random.pick<PetStatus>(["available", "sold"]);

@@ -4,17 +4,18 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers";
 
-import { type NewStorePet, petToJson, StorageUnavailableError } from "../index.ts";
+import { StorageUnavailableError } from "../../../src/pets/pet-store.ts";
+import { type NewPet, petToJson } from "../../../src/pets/pet.ts";
 import type { CreatePlace } from "./place.ts";
-import { seeded } from "./seeded-random.ts";
+import { seeded } from "../seeded-random.ts";
 import {
-  addAll, assertChanged, changing, everyPage, free, hashOf, idsFrom, manyPets, oddPets, openChanging, petOf, reserve,
+  addAll, assertChanged, everyPage, free, hashOf, idsFrom, manyPets, oddPets, openStore, petOf, reserve,
   rex, statuses, textOf, toSold, walk,
 } from "./suite-steps.ts";
 
 export function testChanging(name: string, createPlace: CreatePlace): void {
   test(`${name}: a change gives every reader the new status, and nothing else changes`, async (context) => {
-    const store = await openChanging(context, createPlace);
+    const store = await openStore(context, createPlace);
     const names = ["x", "\u0001".repeat(255), "🐕".repeat(255), '","status":"sold"}'];
     const pets = [...names.map((petName) => ({ ...rex, name: petName })), ...oddPets().slice(-4)];
     await addAll(store, pets);
@@ -30,7 +31,7 @@ export function testChanging(name: string, createPlace: CreatePlace): void {
   });
 
   test(`${name}: of 64 changes of one animal at once, out of one status, one succeeds`, async (context) => {
-    const store = await openChanging(context, createPlace);
+    const store = await openStore(context, createPlace);
     await store.add(rex);
     for (const withHash of [false, true]) {
       const hashes = idsFrom(1, 64).map((number) => (withHash ? hashOf(number) : undefined));
@@ -42,7 +43,7 @@ export function testChanging(name: string, createPlace: CreatePlace): void {
   });
 
   test(`${name}: a change out of other statuses says which the animal has, and changes nothing`, async (context) => {
-    const store = await openChanging(context, createPlace);
+    const store = await openStore(context, createPlace);
     await addAll(store, statuses.map((status) => ({ ...rex, status })));
     const before = await walk(store, everyPage);
     for (const [index, status] of statuses.entries()) {
@@ -56,8 +57,8 @@ export function testChanging(name: string, createPlace: CreatePlace): void {
   });
 
   test(`${name}: a page of a status has only animals of it, also while they change`, async (context) => {
-    const store = await openChanging(context, createPlace);
-    await addAll(store, Array<NewStorePet>(40).fill(rex));
+    const store = await openStore(context, createPlace);
+    await addAll(store, Array<NewPet>(40).fill(rex));
     for (const [status, change] of [["available", toSold], ["sold", free]] as const) {
       const listing = store.list({ after: 0, limit: 40, status });
       await Promise.all(idsFrom(1, 40).reverse().map((id) => store.changeStatus(id, change)));
@@ -67,7 +68,7 @@ export function testChanging(name: string, createPlace: CreatePlace): void {
   });
 
   test(`${name}: a change of an id that no animal has is "absent", with a hash too`, async (context) => {
-    const store = await openChanging(context, createPlace);
+    const store = await openStore(context, createPlace);
     await store.add(rex, hashOf(1));
     for (const id of [2, 3, 4_097, 2 ** 32 + 1, Number.MAX_SAFE_INTEGER]) {
       for (const hash of [undefined, hashOf(1), hashOf(2)]) {
@@ -80,7 +81,7 @@ export function testChanging(name: string, createPlace: CreatePlace): void {
 
 export function testKeepingChanges(name: string, createPlace: CreatePlace): void {
   test(`${name}: animals and changes at once have the ids and the order of their calls`, async (context) => {
-    const store = await openChanging(context, createPlace);
+    const store = await openStore(context, createPlace);
     await addAll(store, manyPets(50));
     const working = idsFrom(1, 50).flatMap((id) => [store.changeStatus(id, toSold), store.add(petOf(50 + id))]);
     await Promise.all(working);
@@ -89,7 +90,7 @@ export function testKeepingChanges(name: string, createPlace: CreatePlace): void
   });
 
   test(`${name}: after close(), a change that would store something fails`, async (context) => {
-    const store = await openChanging(context, createPlace);
+    const store = await openStore(context, createPlace);
     await store.add(rex);
     await store.close();
     await assert.rejects(store.changeStatus(1, reserve), StorageUnavailableError);
@@ -99,8 +100,8 @@ export function testKeepingChanges(name: string, createPlace: CreatePlace): void
   test(`${name}: close() settles every change: opened again, the store has what was changed`, async (context) => {
     const place = await createPlace();
     context.after(() => place.remove());
-    const store = changing(await place.open());
-    await addAll(store, Array<NewStorePet>(100).fill(rex));
+    const store = await place.open();
+    await addAll(store, Array<NewPet>(100).fill(rex));
     const work = Promise.allSettled(idsFrom(1, 100).map((id) => store.changeStatus(id, toSold)));
     let isSettled = false;
     void work.then(() => (isSettled = true));
@@ -122,7 +123,7 @@ export function testKeepingChanges(name: string, createPlace: CreatePlace): void
     context.after(() => place.remove());
     const expected = manyPets(40).map((pet, index) => ({ ...pet, id: index + 1 }));
     for (let life = 0; life < 3; life++) {
-      const store = changing(await place.open());
+      const store = await place.open();
       await (life === 0 ? addAll(store, manyPets(40)) : undefined);
       assert.deepEqual(await walk(store, everyPage), expected.map(petToJson));
       await Promise.all(
@@ -143,7 +144,7 @@ export function testKeepingChanges(name: string, createPlace: CreatePlace): void
 
 export function testReadingWhileChanging(name: string, createPlace: CreatePlace): void {
   test(`${name}: a walk lists each animal at most once, and each that stays`, seeded(async (random, context) => {
-    const store = await openChanging(context, createPlace);
+    const store = await openStore(context, createPlace);
     await addAll(store, idsFrom(1, 200).map((id) => ({ ...rex, name: `Rex ${id}` })));
     for (const status of ["available", undefined] as const) {
       const moved = new Set<number>();
@@ -166,7 +167,7 @@ export function testReadingWhileChanging(name: string, createPlace: CreatePlace)
   }));
 
   test(`${name}: a returned text does not change while animals change`, async (context) => {
-    const store = await openChanging(context, createPlace);
+    const store = await openStore(context, createPlace);
     const [added] = await addAll(store, manyPets(20));
     const outcome = await store.changeStatus(1, free);
     assert.ok(outcome.kind === "changed");
@@ -179,7 +180,7 @@ export function testReadingWhileChanging(name: string, createPlace: CreatePlace)
   });
 
   test(`${name}: pages have what each change left, whatever they filter by`, seeded(async (random, context) => {
-    const store = await openChanging(context, createPlace);
+    const store = await openStore(context, createPlace);
     const model = manyPets(150).map((pet, index) => ({ ...pet, id: index + 1 }));
     await addAll(store, manyPets(150));
     for (let round = 0; round < 10; round++) {

@@ -3,10 +3,9 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 
-import type {
-  ChangeOutcome, JsonText, NewStorePet, PetQuery, PetStatus, PetStore, StatusChange, StorePetPage, StoredPet,
-} from "../index.ts";
-import { type Member, members, petStatuses } from "../pets/members.ts";
+import type { ChangeOutcome, JsonText, PetPage, PetQuery, PetStore, StatusChange, StoredPet } from "../../../src/pets/pet-store.ts";
+import type { NewPet, PetStatus } from "../../../src/pets/pet.ts";
+import { type Member, members, petStatuses } from "../../../src/pets/members.ts";
 import type { CreatePlace } from "./place.ts";
 
 /** The query for all animals on one page. */
@@ -16,7 +15,7 @@ export const everyPage = { limit: 100, status: undefined } as const;
 
 export const statuses: readonly PetStatus[] = petStatuses;
 /** An animal that has only the members that it must have. */
-export const rex: NewStorePet = petWith("available", (one) => (one.isOptional === true ? undefined : valueOf(one, 1)));
+export const rex: NewPet = petWith("available", (one) => (one.isOptional === true ? undefined : valueOf(one, 1)));
 export const reserve: StatusChange = { status: "pending", from: ["available"] };
 export const toSold: StatusChange = { status: "sold", from: statuses };
 export const free: StatusChange = { status: "available", from: statuses };
@@ -31,40 +30,22 @@ export async function openStore(context: TestContext, createPlace: CreatePlace):
   return store;
 }
 
-export type ChangingStore = PetStore & Required<Pick<PetStore, "changeStatus">>;
-
-export function changing(store: PetStore): ChangingStore {
-  assert.ok(store.changeStatus, "the store has changeStatus");
-  return store as ChangingStore; // The assertion has seen the method.
-}
-
-export async function openChanging(context: TestContext, createPlace: CreatePlace): Promise<ChangingStore> {
-  return changing(await openStore(context, createPlace));
-}
-
-export type RemovingStore = ChangingStore & Required<Pick<PetStore, "remove">>;
-
-export function removing(store: PetStore): RemovingStore {
-  assert.ok(store.remove, "the store has remove");
-  return changing(store) as RemovingStore; // The assertion has seen the method.
-}
-
 export function hashOf(number: number): string {
   return `hash-${number}`.padEnd(22, "_");
 }
 
 /** Adds all of them at once. */
-export function addAll(store: PetStore, pets: readonly NewStorePet[]): Promise<StoredPet[]> {
+export function addAll(store: PetStore, pets: readonly NewPet[]): Promise<StoredPet[]> {
   return Promise.all(pets.map((pet) => store.add(pet)));
 }
 
 /** Animals that differ, so that one cannot pass for another. */
-export function manyPets(count: number): NewStorePet[] {
+export function manyPets(count: number): NewPet[] {
   return idsFrom(1, count).map(petOf);
 }
 
 /** An animal by its number. Even ones have only the members that they must have. */
-export function petOf(number: number): NewStorePet {
+export function petOf(number: number): NewPet {
   const isShort = number % 2 === 0;
   return petWith(statuses[number % statuses.length] ?? "sold", (member) => {
     return isShort && member.isOptional === true ? undefined : valueOf(member, number);
@@ -72,9 +53,9 @@ export function petOf(number: number): NewStorePet {
 }
 
 /** @param value of each member; undefined if the animal has none */
-export function petWith(status: PetStatus, value: (member: Member) => string | bigint | undefined): NewStorePet {
+export function petWith(status: PetStatus, value: (member: Member) => string | bigint | undefined): NewPet {
   const entries = members.map((member) => [member.name, value(member)]).filter(([, given]) => given !== undefined);
-  return { ...Object.fromEntries(entries), status } as NewStorePet; // It has what the table says.
+  return { ...Object.fromEntries(entries), status } as NewPet; // It has what the table says.
 }
 
 export function valueOf({ kind, name }: Member, number: number): string | bigint {
@@ -82,7 +63,7 @@ export function valueOf({ kind, name }: Member, number: number): string | bigint
 }
 
 /** Animals that have one unusual value each, for each member: values that may be lost or altered on their way. */
-export function oddPets(): NewStorePet[] {
+export function oddPets(): NewPet[] {
   return members.flatMap(({ name, kind }) => {
     return (kind === "text" ? oddTexts : int64s).map((value) => ({ ...rex, [name]: value }));
   });
@@ -115,7 +96,7 @@ export async function walk(
 ): Promise<string[]> {
   const texts: string[] = [];
   for (let after: number | undefined = 0; after !== undefined; ) {
-    const page: StorePetPage = await store.list({ ...query, after });
+    const page: PetPage = await store.list({ ...query, after });
     const inner = textOf(page.json).slice(1, -1);
     texts.push(...(inner === "" ? [] : inner.split(/(?<=\}),(?=\{)/)));
     assert.ok(page.nextAfter === undefined || page.nextAfter > after, "each page leads on");

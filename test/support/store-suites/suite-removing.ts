@@ -1,21 +1,17 @@
 /** What a store that has `remove` and `changeStatus` does with removals, and what is left of a removed animal. */
 
 import assert from "node:assert/strict";
-import { test, type TestContext } from "node:test";
+import { test } from "node:test";
 
-import { IdempotencyConflictError, petToJson, type RemovalOutcome, StorageUnavailableError } from "../index.ts";
+import { IdempotencyConflictError, type RemovalOutcome, StorageUnavailableError } from "../../../src/pets/pet-store.ts";
+import { petToJson } from "../../../src/pets/pet.ts";
 import type { CreatePlace } from "./place.ts";
-import { seeded } from "./seeded-random.ts";
+import { seeded } from "../seeded-random.ts";
 import {
-  addAll, assertChanged, everyPage, free, hashOf, idsFrom, manyPets, openStore, petOf, removing, type RemovingStore,
-  reserve, rex, statuses, textOf, toSold, walk,
+  addAll, assertChanged, everyPage, free, hashOf, idsFrom, manyPets, openStore, petOf, reserve, rex, statuses, textOf, toSold, walk,
 } from "./suite-steps.ts";
 
 const always = { from: statuses } as const;
-
-async function openRemoving(context: TestContext, createPlace: CreatePlace): Promise<RemovingStore> {
-  return removing(await openStore(context, createPlace));
-}
 
 function assertRemoved(outcome: RemovalOutcome, isReplay = false): void {
   assert.ok(outcome.kind === "removed", outcome.kind);
@@ -24,7 +20,7 @@ function assertRemoved(outcome: RemovalOutcome, isReplay = false): void {
 
 export function testRemoving(name: string, createPlace: CreatePlace): void {
   test(`${name}: a removed animal is nowhere and stays so, and its id is not given again`, async (context) => {
-    const store = await openRemoving(context, createPlace);
+    const store = await openStore(context, createPlace);
     await addAll(store, manyPets(3));
     for (const id of [3, 1]) {
       assertRemoved(await store.remove(id, always));
@@ -40,7 +36,7 @@ export function testRemoving(name: string, createPlace: CreatePlace): void {
 
   test(`${name}: pages have the animals that are left, opened again too`, seeded(async (random) => {
     const place = await createPlace();
-    let store = removing(await place.open());
+    let store = await place.open();
     const pets = new Map(manyPets(400).map((pet, index) => [index + 1, pet]));
     await addAll(store, [...pets.values()]);
     for (const keptOf of [2, 10, 400]) {
@@ -56,7 +52,7 @@ export function testRemoving(name: string, createPlace: CreatePlace): void {
           }
         }
         await store.close();
-        store = removing(await place.open());
+        store = await place.open();
       }
     }
     await store.close();
@@ -64,7 +60,7 @@ export function testRemoving(name: string, createPlace: CreatePlace): void {
   }));
 
   test(`${name}: after close(), a removal fails`, async (context) => {
-    const store = await openRemoving(context, createPlace);
+    const store = await openStore(context, createPlace);
     await store.add(rex);
     await store.close();
     await assert.rejects(store.remove(1, always), StorageUnavailableError);
@@ -74,7 +70,7 @@ export function testRemoving(name: string, createPlace: CreatePlace): void {
 
 export function testConditionalRemoving(name: string, createPlace: CreatePlace): void {
   test(`${name}: of removals and changes of one animal at once, out of one status, one succeeds`, async (context) => {
-    const store = await openRemoving(context, createPlace);
+    const store = await openStore(context, createPlace);
     const from = ["available"] as const;
     for (let id = 1; id <= 20; id++) {
       await store.add({ ...rex, status: "available" });
@@ -91,7 +87,7 @@ export function testConditionalRemoving(name: string, createPlace: CreatePlace):
   });
 
   test(`${name}: a removal out of other statuses says which the animal has, and removes nothing`, async (context) => {
-    const store = await openRemoving(context, createPlace);
+    const store = await openStore(context, createPlace);
     await addAll(store, statuses.map((status) => ({ ...rex, status })));
     const before = await walk(store, everyPage);
     for (const [index, status] of statuses.entries()) {
@@ -106,7 +102,7 @@ export function testConditionalRemoving(name: string, createPlace: CreatePlace):
   });
 
   test(`${name}: a removal of an id that was never given is "absent", with any hash`, async (context) => {
-    const store = await openRemoving(context, createPlace);
+    const store = await openStore(context, createPlace);
     await store.add(rex, hashOf(1));
     for (const id of [2, 4_097, Number.MAX_SAFE_INTEGER]) {
       for (const hash of [undefined, hashOf(1), hashOf(2)]) {
@@ -121,7 +117,7 @@ export function testRemovedReplays(name: string, createPlace: CreatePlace): void
     const place = await createPlace();
     context.after(() => place.remove());
     for (const life of [1, 2, 3]) {
-      const store = removing(await place.open());
+      const store = await place.open();
       const isReplay = life > 1;
       const { id, json } = await store.add(rex, hashOf(1));
       assert.deepEqual([id, textOf(json)], [1, petToJson({ ...rex, id: 1 })]);
@@ -144,7 +140,7 @@ export function testRemovedReplays(name: string, createPlace: CreatePlace): void
       assert.deepEqual(await walk(store, everyPage), [], "nothing is added");
       await store.close();
     }
-    const store = removing(await place.open());
+    const store = await place.open();
     assert.equal((await store.add(rex)).id, 2);
     await store.close();
   });
