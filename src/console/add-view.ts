@@ -6,10 +6,9 @@
 import { onSubmit, sendButton } from "./buttons.ts";
 import { type CallRequest, writeRequest } from "./call-request.ts";
 import type { CatalogueView } from "./catalogue-view.ts";
-import { byId, element, type Field, memberFields, notify } from "./dom.ts";
-import { isInt64, isPet, jsonText, parseWholeNumber } from "./exact-json.ts";
+import { byId, type Field, memberFields, notify } from "./dom.ts";
+import { isInt64, isPet, parseWholeNumber } from "./exact-json.ts";
 import { sentence } from "./pet-table.ts";
-import type { ReferencePet } from "./reference.ts";
 import { type ApiCall, explain, type Session } from "./session.ts";
 
 export function startAddView(session: Session, catalogue: CatalogueView): void {
@@ -59,34 +58,11 @@ function givenFields(): readonly Field[] {
 /** A field's value as JSON, a number with all its digits. Undefined if a whole number is wrong. */
 function jsonOf({ className, value }: Field): string | undefined {
   const digits = parseWholeNumber(value);
-  return className !== "number" ? jsonText(value) : digits && isInt64(digits) ? digits : undefined;
+  return className !== "number" ? JSON.stringify(value) : digits && isInt64(digits) ? digits : undefined;
 }
 
 /** The animal in the fields. */
 function typedJson(): string {
   const members = [...givenFields(), byId<Field>("status")];
   return `{${members.map((field) => `"${field.name}":${jsonOf(field)}`).join()}}`;
-}
-
-/** Makes the fields of the form, the heads of the table and the statuses to choose from. */
-export function showMembers({ fields, statuses }: ReferencePet): void {
-  const labels = fields.map(({ name, isInteger, isRequired, maxLength, pattern }) => {
-    const label = name.replace(/Id$/, "").replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
-    const field = element(isInteger ? "input.number" : "input") as Field;
-    [field.id, field.name, field.required] = [label, name, isRequired];
-    field.setAttribute("aria-describedby", "notice");
-    if (pattern !== "") { // The browser judges it, in the person's language; maxlength would cut what is pasted.
-      field.pattern = `(?=.{0,${maxLength}}$)${pattern}`;
-      field.title = `At most ${maxLength} characters, not only spaces`;
-    }
-    field.dataset["label"] = label.replace(/^./, (letter) => letter.toUpperCase());
-    return [field.dataset["label"], field] as const;
-  });
-  byId("members").replaceChildren(...labels.map(([label, field]) => element("label.wide", label, " ", field)));
-  byId("heads").firstElementChild?.after(...labels.map(([label, { className }]) => element(`th.${className}`, label)));
-  ["status", "list-status"].forEach((id) => byId(id).append(...statuses.map((status) => {
-    const option = element("option", status) as HTMLOptionElement;
-    option.value = status; // Its text may be translated.
-    return option;
-  })));
 }

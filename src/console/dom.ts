@@ -9,8 +9,8 @@ export function element(kind: string, ...children: readonly Child[]): HTMLElemen
   const [name = "", ...classes] = kind.split(".");
   const made = document.createElement(name);
   made.className = classes.join(" ");
-  if (/^(bdi|code|pre)$/.test(name)) { // Names, numbers, and what goes over the wire: no browser translates them.
-    made.translate = false;
+  if (name === "bdi") {
+    made.translate = false; // No browser translates names and numbers.
   }
   made.append(...children);
   return made;
@@ -31,20 +31,6 @@ export function memberFields(): readonly Field[] {
 /** Text from outside: characters that would not be seen are shown by their code points. */
 export function shown(text = ""): readonly Child[] {
   return markInvisible(text).map((part, index) => (index % 2 === 0 ? part : element("span.code-point", part)));
-}
-
-/** As `shown`, but lines stay lines. */
-export function shownLines(text: string): readonly Child[] {
-  return text.split("\n").flatMap((line, index) => [index === 0 ? "" : "\n", ...shown(line)]);
-}
-
-export function fold(head: readonly Child[], ...content: readonly Child[]): HTMLElement {
-  return element("details", element("summary", ...head), ...content);
-}
-
-/** The head of a fold: a request line, and what came of it. */
-export function requestLine(method: string, path: string, ...outcome: readonly Child[]): readonly Child[] {
-  return [element("code", element("b", method), " ", ...shown(path)), element("span.hint", ...outcome)];
 }
 
 export function setText(id: string, text: string): void {

@@ -36,8 +36,7 @@ export function startKeyView(
     showKey("");
     quotaView.forget();
     catalogue.forget();
-    byId("requests").replaceChildren();
-    byId("desk").toggleAttribute("data-read-only", false);
+      byId("desk").toggleAttribute("data-read-only", false);
   }
 
   onSubmit("key-form", async () => {

@@ -38,7 +38,7 @@ export async function continueSearch(
   let search = begun;
   const isFound = (pet: Pet): boolean => comparable(pet.name).includes(comparable(begun.text));
   for (let pageCount = 1; search.next !== undefined; pageCount++) {
-    const call = await session.request(`/pets${search.next}`, { part: pageCount + 1 }); // GET /limits was the first.
+    const call = await session.request(`/pets${search.next}`);
     const pets = petsOf(call);
     if (pets === undefined) {
       return { search, failed: call };

@@ -5,18 +5,15 @@
 
 import { adviceFor } from "./advice.ts";
 import { setBusy } from "./buttons.ts";
-import { type CallRequest, targetOf } from "./call-request.ts";
+import type { CallRequest } from "./call-request.ts";
 import { byId, notify, shown } from "./dom.ts";
 import { isPet, parseExact, type Pet } from "./exact-json.ts";
 import { clockTime } from "./quota.ts";
 
 export interface ApiCall {
   readonly request: CallRequest;
-  /** Milliseconds until the whole response was there. */
-  readonly ms: number;
   /** Undefined unless the whole response arrived. */
   readonly response: Response | undefined;
-  readonly content: string;
   /** The content as `parseExact` reads it; an empty object if it is no JSON. */
   readonly body: unknown;
   /** The code of an error of the service, or "no_response"; otherwise empty. */
@@ -30,27 +27,19 @@ const signMs = 300;
 export class Session {
   key = "";
   /** The address of the API. */
-  readonly #api: Promise<string>;
+  readonly #api: string;
   readonly #watch: (call: ApiCall) => void;
 
-  constructor(api: Promise<string>, watch: (call: ApiCall) => void) {
+  constructor(api: string, watch: (call: ApiCall) => void) {
     this.#api = api;
     this.#watch = watch;
   }
 
   /** @param more of a request that is sent again, all of it */
-  request(path: string, more: Partial<CallRequest> = {}): Promise<ApiCall> {
-    return this.#call((api) => ({ url: api + path, method: "GET", ...more }));
-  }
-
-  get(typed: string): Promise<ApiCall> {
-    return this.#call((api) => ({ url: api + targetOf(typed, api), method: "GET" }));
-  }
-
-  async #call(requestFor: (api: string) => CallRequest): Promise<ApiCall> {
+  async request(path: string, more: Partial<CallRequest> = {}): Promise<ApiCall> {
     setBusy(true);
     const sign = setTimeout(showWait, signMs);
-    const call = await transfer(requestFor(await this.#api), this.key);
+    const call = await transfer({ url: this.#api + path, method: "GET", ...more }, this.key);
     clearTimeout(sign);
     setBusy(false);
     this.#watch(call);
@@ -60,7 +49,6 @@ export class Session {
 
 async function transfer(request: CallRequest, key: string): Promise<ApiCall> {
   const { url, method, fields, content: sent = null } = request;
-  const begunMs = performance.now();
   let response: Response | undefined;
   let content = "";
   try {
@@ -78,10 +66,9 @@ async function transfer(request: CallRequest, key: string): Promise<ApiCall> {
   } catch {
     // Browsers do not say why: it is no response.
   }
-  const ms = Math.round(performance.now() - begunMs);
   const body = read(content);
   const { code = response === undefined ? "no_response" : "" } = body;
-  return { request, ms, response, content, body, code: plain(code) };
+  return { request, response, body, code: plain(code) };
 }
 
 /** A proxy may have made the content, so each member may be anything. */

@@ -51,7 +51,7 @@ test("Refresh lists the page again that is shown, with what other tills have don
 
 test("page size and filter survive a reload where the key does, and only there", { skip }, async (context) => {
   const program = await startProgram(context, { pets });
-  const { page } = await openConsole(context, program, { isFolded: true });
+  const { page } = await openConsole(context, program);
   const choose = async () => {
     await enterKey(page, program.firstKey);
     await page.getByLabel("Page size").fill("2");
@@ -85,21 +85,19 @@ async function find(page, text) {
   await page.locator("body[aria-busy=false]").waitFor();
 }
 
-test("a text finds all animals whose name has it, case and accents aside, whatever the filter, as one entry", { skip }, async (context) => {
+test("a text finds all animals whose name has it, case and accents aside, whatever the filter", { skip }, async (context) => {
   const program = await startProgram(context);
   const { page, requests } = await openConsole(context, program);
   await program.importPets(herd(250, { 3: "Señor Bigotes", 100: "Sen or", 101: "SENORA", 250: "el sen\u0303or" }));
   await enterKey(page, program.firstKey);
   await page.locator("#list-status").selectOption("sold");
   await range(page, "No animal is sold.");
-  const [before, entries] = [requests.length, await page.locator("#requests > li").count()];
+  const before = requests.length;
   await find(page, " señOR ");
   assert.deepEqual(await found(page), ["3", "101", "250"]);
   assert.equal(await page.locator("#range").innerText(), "3 found in animals 1 to 250 (end)");
   assert.equal(await page.locator("#list-status").inputValue(), "");
   assert.deepEqual(requests.slice(before), ["GET /v1/limits", ...Array(3).fill("GET /v1/pets")]);
-  assert.equal(await page.locator("#requests > li").count(), entries + 1);
-  assert.match(await page.locator("#requests summary").first().innerText(), /after=200.*the last of 4 requests/s);
   assert.equal(await page.evaluate(() => document.activeElement.cells[0].innerText), "3", "its buttons are one Tab away");
   await page.getByRole("button", { name: "Sell animal 101" }).click();
   await page.locator("#notice", { hasText: "Animal 101 is sold: SENORA" }).waitFor();

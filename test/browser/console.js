@@ -76,20 +76,15 @@ export async function startProgram(context, { args = [], pets = [] } = {}) {
 
 /**
  * Opens the console in a context of its own. After the test the page must have been silent: no line in the browser's
- * console, no violation of the policy, no error, no request to another origin. The part for programmers is unfolded,
- * unless the test is about a page as it is found.
+ * console, no violation of the policy, no error, no request to another origin.
  */
-export async function openConsole(context, { origin }, { path = "/", allowed = [], clock, isFolded = false, ...options } = {}) {
+export async function openConsole(context, { origin }, { path = "/", allowed = [], clock, ...options } = {}) {
   const { browserContext, page } = await newPage(options);
   const watch = watchPage(page, origin, allowed);
   if (clock !== undefined) {
     await page.clock.install({ time: clock });
   }
   await page.goto(`${origin}${path}`);
-  await page.locator("#reference-body details").first().waitFor({ state: "attached" });
-  if (!isFolded) {
-    await page.getByText("For programmers").click();
-  }
   context.after(async () => {
     await browserContext.close();
     assert.deepEqual(watch.faults, []);

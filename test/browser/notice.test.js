@@ -21,7 +21,6 @@ const senders = {
   Add: [(page) => add(page, "Ada"), "POST /v1/pets"],
   Find: [(page) => page.locator("#wanted").fill("2").then(() => press(page, "Find")), "GET /v1/pets"],
   Refresh: [(page) => press(page, "Refresh"), "GET /v1/limits"],
-  Send: [(page) => press(page, "Send"), "GET /v1/limits"],
 };
 
 /** From here on requests wait until `respond` is called. */

@@ -18,7 +18,7 @@ const pets = [
 const cleanups = [];
 const context = { after: (cleanup) => cleanups.unshift(cleanup) };
 try {
-  const { page } = await openWithKey(context, { pets, isFolded: true, viewport: { width: 1280, height: 560 }, colorScheme: "light" });
+  const { page } = await openWithKey(context, { pets, viewport: { width: 1280, height: 560 }, colorScheme: "light" });
   await add(page, "Luna", "2");
   await page.locator("#notice", { hasText: "is added" }).waitFor();
   await page.getByRole("button", { name: "Reserve animal 4" }).click();

@@ -29,7 +29,7 @@ function translate() {
     .observe(document.documentElement, { subtree: true, childList: true, characterData: true, attributeFilter: ["title", "aria-label"] });
 }
 
-test("a day at the page with every text replaced: names, numbers and what went over the wire stay", { skip }, async (context) => {
+test("a day at the page with every text replaced: names and numbers stay", { skip }, async (context) => {
   const program = await startProgram(context, { pets: ["Rex", "Misty"].map((name) => ({ name, categoryId: 7 })) });
   const { page } = await openConsole(context, program, { allowed: ["status of 412"] });
   await page.evaluate(translate);
@@ -76,15 +76,13 @@ test("a day at the page with every text replaced: names, numbers and what went o
   assert.deepEqual(await statuses(), ["sold", "pending"]);
   await page.locator("#wanted").fill("rex");
   await press("#find-form button");
-  assert.match(await page.locator("#requests summary code").first().innerText(), /^GET \/v1\/pets\?limit=100$/);
-  assert.match(await page.locator("#requests [role=group]").first().textContent(), /"name": "Rex"/);
   await press("#forget");
   assert.ok(await page.locator("#access").isVisible());
 });
 
 test("a row is one line at 1280 pixels, also where its words are as long as German ones", { skip }, async (context) => {
   const program = await startProgram(context, { pets: [{ name: "Rex", categoryId: 7 }] });
-  const { page } = await openConsole(context, program, { isFolded: true });
+  const { page } = await openConsole(context, program);
   await enterKey(page, program.firstKey);
   const row = page.locator("#pets tr");
   const { height } = await row.boundingBox();

@@ -3,7 +3,6 @@
  */
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { createServer, request as httpRequest } from "node:http";
 import { after, test } from "node:test";
 import { until } from "../../build/test/support/until.js";
@@ -45,7 +44,7 @@ test("a newcomer gets from the printed key to the second page of the catalogue",
 
 test("at a first visit the key's field has the focus, the page says what it is and who has keys, and the other buttons rest", { skip }, async (context) => {
   const program = await startProgram(context);
-  const { page } = await openConsole(context, program, { isFolded: true });
+  const { page } = await openConsole(context, program);
   assert.equal(await page.evaluate(() => document.activeElement.id), "key");
   const states = () => page.locator(".sends").evaluateAll((all) => all.map(({ ariaDisabled, title }) => [ariaDisabled, title]));
   for (const state of await states()) {
@@ -59,7 +58,7 @@ test("at a first visit the key's field has the focus, the page says what it is a
   const [large, small] = await Promise.all(sizes);
   assert.ok(small < large);
   await enterKey(page, program.firstKey);
-  for (const id of ["refresh", "list", "add", "get"]) {
+  for (const id of ["refresh", "list", "add"]) {
     assert.equal(await page.locator(`#${id}`).getAttribute("aria-disabled"), "false", id);
   }
 });
@@ -69,9 +68,7 @@ test("a press clears what the last one said", { skip }, async (context) => {
   for (const [act, text] of [
     [() => add(page, "Luna", "x"), "whole number"],
     [() => page.getByRole("button", { name: "Sell animal 1" }).click(), "is sold"],
-    [() => page.getByRole("button", { name: "Send", exact: true }).click(), "Answered."],
     [() => page.getByRole("button", { name: "Find" }).click(), "Enter a number"],
-    [() => page.getByRole("button", { name: "Copy curl" }).first().click(), "Copied."],
     [() => page.getByRole("button", { name: "Forget" }).click(), "Forgotten."],
   ]) {
     await act();
@@ -87,38 +84,14 @@ test("without a key nothing is sent, and the page says why", { skip }, async (co
   const before = requests.length;
   await page.locator("#name").fill("Rex");
   await page.getByLabel("Category").fill("1");
-  for (const name of ["List animals", "Add", "Send"]) {
+  for (const name of ["List animals", "Add"]) {
     await page.getByRole("button", { name, exact: true }).click({ force: true });
     await page.locator("#notice", { hasText: "Not sent: enter a key first." }).waitFor();
   }
   assert.equal(requests.length, before);
 });
 
-test("each request shows its target, status, every header field, raw content and time; the last ten stay", { skip }, async (context) => {
-  const pets = ['{"name":"Rex","categoryId":9007199254740993}'];
-  const { page } = await openWithKey(context, { pets, allowed: [badRequest] });
-  await page.getByLabel("Page size").fill("7");
-  const [response] = await Promise.all([
-    page.waitForResponse((one) => one.url().includes("/pets")),
-    press(page, "List animals", "#range", /^Animal 1 \(end\)$/),
-  ]);
-  const shown = page.locator("#requests > li > details").first();
-  assert.match(await shown.locator("summary").first().innerText(), /GET \/v1\/pets\?limit=7\s+200 OK \d+ ms/);
-  const lines = (await shown.locator(".fields").textContent()).split("\n");
-  for (const { name, value } of await response.headersArray()) {
-    assert.ok(lines.includes(`${name.toLowerCase()}: ${value}`), name);
-  }
-  assert.equal(await shown.locator(".content").textContent(), await response.text());
-  await page.getByLabel("GET a path").fill("/pets?limit=0");
-  for (let count = 0; count < 10; count++) {
-    await press(page, "Send", "#notice", /^[^4]*"limit"/);
-    await page.waitForFunction((most) => document.querySelectorAll("#requests li").length >= most, Math.min(10, count + 4));
-  }
-  assert.equal(await page.locator("#requests li").count(), 10);
-  assert.equal(await page.locator("#requests > li > details[open]").count(), 1);
-});
-
-test("a hostile name is inert, and shown as what it is, in table, notice and raw content", { skip }, async (context) => {
+test("a hostile name is inert, and shown as what it is, in table and notice", { skip }, async (context) => {
   const program = await startProgram(context);
   const name = '<img src=x onerror="document.title=1">\u202egpj.exe\u0007\u200b';
   const { page, requests } = await openConsole(context, program);
@@ -130,9 +103,6 @@ test("a hostile name is inert, and shown as what it is, in table, notice and raw
   assert.ok((await page.locator("#notice").innerText()).endsWith(visible));
   await press(page, "List animals", "#range", /^Animal 1 \(end\)$/);
   assert.equal((await rows(page))[0][1], `${visible} new`);
-  for (const place of [".content", "#requests [role=group]"]) {
-    assert.ok((await page.locator(place).first().textContent()).includes("U+202Egpj.exe"), place);
-  }
   const everything = await page.evaluate(() => document.body.textContent);
   assert.doesNotMatch(everything, /[\u202e\u0007\u200b]/);
   assert.equal(await page.locator("img").count(), 0);
@@ -159,31 +129,6 @@ test("an int64 is typed, sent and shown to the last digit, and so is the status 
   await add(page, "Rex", "7.5");
   await page.locator("#notice", { hasText: "The category is a whole number" }).waitFor();
 });
-
-test("the copied curl runs in sh and gets the same response", { skip }, async (context) => {
-  const { program, page } = await openWithKey(context, { permissions: ["clipboard-read", "clipboard-write"] });
-  await page.evaluate(() => (document.getElementById("name").value = `it's "$HOME" \`id\` \\ \u202e !`));
-  await page.getByLabel("Category").fill("9007199254740993");
-  await press(page, "Add", "#notice", /is added/);
-  await runsTheSame(page, program, 201);
-  await press(page, "List animals", "#range", /^Animal 1 \(end\)$/);
-  await runsTheSame(page, program, 200);
-});
-
-/** Copies the newest curl line, runs it, and compares status and content with what the page shows. */
-async function runsTheSame(page, { firstKey }, status) {
-  await page.locator("body[aria-busy=false]").waitFor();
-  await page.getByRole("button", { name: "Copy curl" }).first().click();
-  await page.locator("#notice", { hasText: "Copied" }).waitFor();
-  const line = await page.evaluate(() => navigator.clipboard.readText());
-  assert.ok(!line.includes(firstKey));
-  assert.doesNotMatch(line, /\u202e/, "nothing of the line is hidden");
-  const output = execFileSync("sh", ["-c", `${line} -sS`], { encoding: "utf8", env: { ...process.env, KEY: firstKey } });
-  const [head, content] = output.split("\r\n\r\n");
-  assert.match(head, new RegExp(`^HTTP/1.1 ${status} `));
-  const shown = await page.locator(".content").first().textContent();
-  assert.equal(content.replaceAll("\u202e", "U+202E"), shown);
-}
 
 test("after a broken connection, Add adds the animal once", { skip }, async (context) => {
   const { page } = await openWithKey(context, { allowed: ["net::ERR_"] });
@@ -358,7 +303,7 @@ test("a success that the service did not send is explained", { skip }, async (co
 });
 
 test("below a proxy's prefix, and with a base address elsewhere, the console works", { skip }, async (context) => {
-  for (const [args, mount] of [[[], "/v1"], [["--base-url", "https://api.example/shop/v1"], "/shop/v1"]]) {
+  for (const args of [[], ["--base-url", "https://api.example/shop/v1"]]) {
     const program = await startProgram(context, { args });
     const proxy = await startProxy(context, program.origin, "/tools/animals");
     for (const [origin, path] of [[program.origin, "/"], [proxy, "/tools/animals/"]]) {
@@ -371,7 +316,7 @@ test("below a proxy's prefix, and with a base address elsewhere, the console wor
       await page.getByLabel("Page size").fill("1");
       await press(page, "List animals", "#range", /^Animal 1$/);
       await press(page, "Next", "#range", /^Animal 2/);
-      assert.ok(requests.includes(`GET ${path.slice(0, -1)}${mount}/pets`), requests.join());
+      assert.ok(requests.includes(`GET ${path}v1/pets`), requests.join());
     }
   }
 });

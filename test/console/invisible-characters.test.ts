@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { escapeInvisible, markInvisible } from "../../src/console/invisible-characters.ts";
+import { markInvisible } from "../../src/console/invisible-characters.ts";
 
 test("markInvisible() shows control, format, bidirectional and ignorable characters by their code points", () => {
   const ignorable = ["\u3164", "\u115f", "\uffa0", "\ufe0f", "\u034f", "\u180b", "\u17b4", "\u{e0100}"];
@@ -25,11 +25,4 @@ test("markInvisible() leaves visible characters as they are", () => {
   for (const text of ["👩🏽‍🦯", "👨‍👩‍👧", "🏳️‍🌈", "🐕‍🦺"]) { // Joined to one sign.
     assert.deepEqual(markInvisible(text), [text]);
   }
-});
-
-test("escapeInvisible() changes how JSON looks, and not what it means", () => {
-  const name = "a\u202eb\u{e0041}c \u0001\"\\";
-  const json = escapeInvisible(JSON.stringify(name));
-  assert.equal(json, String.raw`"a\u202eb\udb40\udc41c \u0001\"\\"`);
-  assert.equal(JSON.parse(json), name);
 });
