@@ -77,8 +77,8 @@ ${quotaFlags}
 `],
   "keys list": ["[FLAGS]", `
 Prints a line for each key: id, state (active, banned, expired or revoked), plan, access (full or read-only), requests
-used in the minute and in the day, end of a ban, last request (if within a day), creation, expiry, label. What is used of
-a key in a folder is as of the last save, at most 3 s ago.
+used in the minute and in the day, end of a ban, last request (if within a day), creation, expiry, label. Requests and
+bans in a folder are those of the last save, at most 3 s ago.
 `, `
   --json              prints a JSON object for each key, for programs
 `],
@@ -121,7 +121,8 @@ export function helpText(args: readonly string[]): string {
     return programHelp();
   }
   const [usage, text, flags = ""] = commandHelp[name]!;
-  return `Usage: animal-store ${name} ${usage}\n\n${text.trim()}\n\n${flags.slice(1)}${name === "export" ? dataFlag : storageFlags}\n`;
+  const storage = name === "export" ? dataFlag : storageFlags;
+  return `Usage: animal-store ${name} ${usage}\n\n${text.trim()}\n\n${flags.slice(1)}${storage}\n`;
 }
 
 function programHelp(): string {

@@ -69,7 +69,7 @@ async function openInput(operand: string, terminal: Terminal, storage: Storage):
   const path = isStandard ? "standard input" : operand;
   const found = isStandard ? undefined : statSync(path, { throwIfNoEntry: false });
   const stream = isStandard ? terminal.stdin() : found?.isFIFO() === true ? createReadStream(path) : undefined;
-  const real = found === undefined ? path : realpathSync(path); // Root follows no link at a data file, but this is none.
+  const real = found === undefined ? path : realpathSync(path); // Root follows no link at a file, but here it may.
   const file = stream === undefined ? await nodeDisk.openToRead(real) : await copyOf(stream, path, storage);
   if (file === undefined) {
     throw new Error(`Cannot import ${path}: there is no such file`);

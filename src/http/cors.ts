@@ -24,13 +24,6 @@ export class Cors {
     this.#origins = new Set(origins);
   }
 
-  /** The origin of a page that may not call, for a log line; undefined if it may, or is the service's own. */
-  refusedOrigin({ origin, host, "sec-fetch-site": site }: NodeJS.Dict<string | string[]>): string | undefined {
-    const isOwn = site === "same-origin" || String(origin).replace(/^https?:\/\//, "") === host;
-    const isShown = typeof origin === "string" && /^https?:\/\/[\w.:[\]-]{1,255}$/.test(origin);
-    return isShown && !isOwn && this.#allowedOrigin(origin) === undefined ? origin : undefined;
-  }
-
   /** Returns no fields if the origin is not allowed: the browser then does not send the request. */
   preflightFields(methods: string, origin: string | string[] | undefined): readonly string[] {
     return this.#allowedOrigin(origin) === undefined ? [] : [

@@ -33,7 +33,6 @@ import { defaultBasePath, isBelow } from "./mount.ts";
 import { RequestIds } from "./request-ids.ts";
 import { otherMethod, readOnlyKey, Responder, storeErrorCode } from "./responder.ts";
 import { guardedRoute, isSafe, operationOf, Router } from "./routes.ts";
-import { SettingWarnings } from "./setting-warnings.ts";
 
 export interface PipelineDependencies extends AdmissionDependencies {
   readonly clock: Clock;
@@ -57,7 +56,7 @@ export class Pipeline implements RequestHandler {
   readonly #defaultRouter: Router;
   readonly #admission: Admission;
   readonly #responder: Responder;
-  readonly #warnings: SettingWarnings;
+  #mayWarnOfProxy: boolean;
   readonly #requestIds = new RequestIds();
   /** The arrival of a request at our own listener, where no framework has rewritten the target. */
   readonly #ownArrival: Arrival;
@@ -69,8 +68,8 @@ export class Pipeline implements RequestHandler {
     this.#defaultRouter = new Router(defaultBasePath);
     this.#admission = new Admission(dependencies);
     this.#responder = new Responder(dependencies.cors, dependencies.observers);
-    const { trustedProxyCount, cors, report, linkBase } = dependencies;
-    this.#warnings = new SettingWarnings(trustedProxyCount, cors, report);
+    const { trustedProxyCount, linkBase } = dependencies;
+    this.#mayWarnOfProxy = trustedProxyCount === 0;
     this.#ownArrival = { target: undefined, linkBase, route: undefined, program: undefined };
   }
 
@@ -95,8 +94,15 @@ export class Pipeline implements RequestHandler {
 
   #begin(exchange: Exchange, arrival: Arrival): RequestContext {
     const { headers, fault } = exchange;
-    const { trustedProxyCount, clock, observers } = this.#dependencies;
-    this.#warnings.look(headers, arrival);
+    const { trustedProxyCount, clock, observers, report } = this.#dependencies;
+    if (this.#mayWarnOfProxy && headers["x-forwarded-for"] !== undefined) {
+      this.#mayWarnOfProxy = false;
+      report(
+        "requests carry X-Forwarded-For, which is ignored; behind a proxy set trustProxy (--trust-proxy), " +
+          "or all clients count as one address",
+        "warning",
+      );
+    }
     const requestId = this.#requestIds.choose(headers["x-request-id"]);
     const receivedMs = observers === undefined ? undefined : clock.monotonicMs();
     const hasAllFields = fault?.code !== "header_fields_too_large";

@@ -56,21 +56,6 @@ test("handle() takes an X-Request-Id that the program sets, so that its log has 
   }
 });
 
-test("handle() warns of no origin that the program allows in its own response", async (context) => {
-  const reports: string[] = [];
-  const { service, key } = await open(context, (message) => void reports.push(message));
-  const port = await serve(context, (incoming, outgoing) => {
-    if (incoming.headers.origin === "https://shop.example") {
-      outgoing.setHeader("Access-Control-Allow-Origin", "https://shop.example");
-    }
-    service.handle(incoming, outgoing);
-  });
-  for (const origin of ["https://shop.example", "https://other.example"]) {
-    assert.equal((await exchange(port, request({ key, fields: [`Origin: ${origin}`] }))).status, 200);
-  }
-  assert.deepEqual(reports, ["browsers may not call from https://other.example; see --cors-origin (corsOrigins)"]);
-});
-
 test("handle() ignores a request that already has a response: no token is taken, nothing is added or written", async (context) => {
   const { service, key } = await open(context);
   let calls = 0;
