@@ -7,7 +7,7 @@ import { publishedQuotas } from "../limits/plans.ts";
 import { limitMax } from "../pets/list-query.ts";
 import { sunsetField } from "../request/handlers.ts";
 import { errorResponse, errorResponses, response } from "./responses.ts";
-import { type JsonObject, listParameters, newMisty, newRex, parameter, rex } from "./schemas.ts";
+import { type JsonObject, newMisty, newRex, parameter, queryParameters, rex } from "./schemas.ts";
 
 const sunsetDate = new Date(sunsetField).toISOString().slice(0, 10);
 
@@ -52,7 +52,7 @@ const listPets: JsonObject = {
     "Returns a page of animals, ascending by `id`. If more match, `Link` leads to the next page: following it visits " +
     "every animal that existed at the start exactly once.",
   tags: ["animals"],
-  parameters: listParameters,
+  parameters: queryParameters,
   responses: {
     200: response("The animals.", petsContent, ["Link-next"]),
     ...errorResponses(["invalid_parameter"]),

@@ -3,7 +3,7 @@
 import { errorTable } from "../http/errors.ts";
 import { planNames } from "../limits/plans.ts";
 import { idempotencyHours, idempotencyKeyCharactersMax } from "../pets/idempotency-key.ts";
-import { limitDefault, limitMax } from "../pets/list-query.ts";
+import { listParameters } from "../pets/list-query.ts";
 import { int64Max, int64Min, type Member, members } from "../pets/members.ts";
 import { defaultPetStatus, petStatuses } from "../pets/pet.ts";
 
@@ -133,25 +133,9 @@ export const schemas: JsonObject = {
 };
 
 /** The query of listPets; any other parameter is refused. */
-export const listParameters: readonly JsonObject[] = [
-  {
-    name: "limit",
-    in: "query",
-    description: "How many animals to return at most. No sign, leading zero or fraction.",
-    schema: { type: "integer", minimum: 1, maximum: limitMax, default: limitDefault },
-    example: 2,
-  },
-  { name: "status", in: "query", description: "Only animals of this status.", schema: status, example: "available" },
-  {
-    name: "after",
-    in: "query",
-    description:
-      `Only animals with a greater id: an integer from 0 to ${int64Max}, whether an animal has it or not. Instead ` +
-      "of choosing one, follow the `Link` of the previous page.",
-    schema: int64({ minimum: 0 }),
-    example: 0,
-  },
-];
+export const queryParameters: readonly JsonObject[] = listParameters.map(({ name, description, schema, example }) => {
+  return { name, in: "query", description, schema, example };
+});
 
 const keyCharacters = `{1,${idempotencyKeyCharactersMax}}`;
 

@@ -1,25 +1,70 @@
+/**
+ * The parameters of a list: the one place where they are defined. The reader of a query and the description are made
+ * from this table. Their order is that of the description and of the link to the next page.
+ */
+
 import { isPercentEncoded } from "../base/texts.ts";
 import { Faults, quote, type Validation } from "./faults.ts";
 import { int64Max } from "./members.ts";
 import type { PetQuery } from "./pet-store.ts";
-import { isPetStatus, petStatuses, type PetStatus, statusProblem } from "./pet.ts";
+import { isPetStatus, statusProblem } from "./pet.ts";
 
 export const limitMax = 100;
-export const limitDefault = 20;
+const limitDefault = 20;
 
-const parameterNames: readonly string[] = ["limit", "status", "after"];
+interface Parameter<Value> {
+  /** The value in a query without it. */
+  readonly absent: Value;
+  /** Returns undefined if the text is at fault. */
+  readonly read: (text: string) => Value | undefined;
+  /** What a fault says of the text, after the name. */
+  readonly problem: (text: string) => string;
+  /** For the description, as Markdown. */
+  readonly description: string;
+  readonly schema: Readonly<Record<string, string | number>>;
+  readonly example: string | number;
+}
 
-/** A positive number, short enough to be exact as a double. */
-const exactNumber = "[1-9][0-9]{0,14}";
-const onlyExactNumber = new RegExp(`^${exactNumber}$`);
+const table: { readonly [Name in keyof PetQuery]: Parameter<PetQuery[Name]> } = {
+  limit: {
+    absent: limitDefault,
+    read: (text) => (/^[1-9][0-9]{0,2}$/.test(text) && Number(text) <= limitMax ? Number(text) : undefined),
+    problem: () => `must be an integer from 1 to ${limitMax}`,
+    description: "How many animals to return at most. No sign, leading zero or fraction.",
+    schema: { type: "integer", minimum: 1, maximum: limitMax, default: limitDefault },
+    example: 2,
+  },
+  status: {
+    absent: undefined,
+    read: (text) => (isPetStatus(text) ? text : undefined),
+    problem: (text) => statusProblem(quote(text)),
+    description: "Only animals of this status.",
+    schema: { $ref: "#/components/schemas/PetStatus" },
+    example: "available",
+  },
+  after: {
+    absent: 0,
+    read: readAfter,
+    problem: () => `must be an integer from 0 to ${int64Max}`,
+    description:
+      `Only animals with a greater id: an integer from 0 to ${int64Max}, whether an animal has it or not. Instead ` +
+      "of choosing one, follow the `Link` of the previous page.",
+    schema: { type: "integer", format: "int64", minimum: 0 },
+    example: 0,
+  },
+};
 
-/** Matches nearly all queries: parameters in the order that the links have. Only the limit may be too large. */
-const usualQuery = new RegExp(
-  `^(?:limit=(${exactNumber})(?:&(?=[sa])|$))?` +
-    `(?:status=(${petStatuses.join("|")})(?:&(?=a)|$))?(?:after=(0|${exactNumber}))?$`,
-);
+function readAfter(text: string): number | undefined {
+  const isInt64 = /^(?:0|[1-9][0-9]{0,18})$/.test(text) && (text.length < 19 || text <= String(int64Max));
+  return isInt64 ? Math.min(Number(text), Number.MAX_SAFE_INTEGER) : undefined; // No animal has an id beyond that.
+}
 
-const defaultQuery: PetQuery = { after: 0, limit: limitDefault, status: undefined };
+export const listParameters = Object.entries<Parameter<unknown>>(table).map(([name, facts]) => ({ name, ...facts }));
+
+const defaults = Object.fromEntries(listParameters.map(({ name, absent }) => [name, absent]));
+
+/** Nearly all queries have the order of the table, and nothing encoded: so they are cut in a quarter of the time. */
+const usualQuery = new RegExp(`^${listParameters.map(({ name }) => `(?:${name}=([^&%+]+)(?:&|$))?`).join("")}$`);
 
 /**
  * Reads the text after `?` as application/x-www-form-urlencoded (WHATWG URL, 5.1); empty pairs (`&&`) are ignored.
@@ -27,87 +72,47 @@ const defaultQuery: PetQuery = { after: 0, limit: limitDefault, status: undefine
  * empty.
  */
 export function readListQuery(query: string): Validation<PetQuery> {
-  if (query === "") {
-    return { kind: "valid", value: defaultQuery };
-  }
-  const usual = usualQuery.exec(query);
-  if (usual !== null && Number(usual[1] ?? limitDefault) <= limitMax) {
-    const [, limit = limitDefault, status, after = 0] = usual;
-    const value = { after: Number(after), limit: Number(limit), status: status as PetStatus | undefined };
-    return { kind: "valid", value };
-  }
   const faults = new Faults();
-  const given = readParameters(query, faults);
-  // If one of these adds a fault, what it returns is not used.
-  const limit = readLimit(given.get("limit"), faults);
-  const status = readStatus(given.get("status"), faults);
-  const after = readAfter(given.get("after"), faults);
-  if (faults.count > 0) {
-    return faults.invalid("The query is not valid");
-  }
-  return { kind: "valid", value: { after, limit, status } };
+  const texts = usualQuery.exec(query) ?? [query, ...findTexts(query, faults)];
+  const values: Record<string, unknown> = { ...defaults };
+  listParameters.forEach(({ name, read, problem }, index) => {
+    const text = texts[index + 1];
+    if (text !== undefined) {
+      const value = read(text);
+      values[name] = value;
+      if (value === undefined) {
+        faults.add(name, problem(text));
+      }
+    }
+  });
+  return faults.count > 0
+    ? faults.invalid("The query is not valid")
+    : { kind: "valid", value: values as unknown as PetQuery }; // It has what the table says.
 }
 
-function readParameters(query: string, faults: Faults): ReadonlyMap<string, string> {
-  if (query.includes("%")) {
-    findBadEncodings(query, faults);
+/** The text of each parameter of the table, undefined if it is not given. */
+function findTexts(query: string, faults: Faults): readonly (string | undefined)[] {
+  // URLSearchParams replaces bytes that are not UTF-8, and keeps a `%` that encodes nothing.
+  for (const pair of query.includes("%") ? query.split("&") : []) {
+    if (!isPercentEncoded(pair)) {
+      [...pairsOf(pair).keys()].forEach((name) => faults.add(name, "is not percent-encoded UTF-8"));
+    }
   }
   const given = new Map<string, string>();
-  for (const [name, value] of pairsOf(query)) {
-    if (!parameterNames.includes(name)) {
+  for (const [name, text] of pairsOf(query)) {
+    if (!Object.hasOwn(table, name)) {
       faults.add(name, "is not a parameter of this operation");
     } else if (given.has(name)) {
       faults.add(name, "is repeated");
-    } else if (value === "") {
+    } else if (text === "") {
       faults.add(name, "is empty");
     }
-    given.set(name, value);
+    given.set(name, text);
   }
-  return given;
+  return listParameters.map(({ name }) => given.get(name));
 }
 
 /** URLSearchParams would drop a `?` at the start, which here is part of a name. */
 function pairsOf(query: string): URLSearchParams {
   return new URLSearchParams(`&${query}`);
-}
-
-/** Finds what URLSearchParams lets pass: it replaces bytes that are not UTF-8, and keeps a `%` that encodes nothing. */
-function findBadEncodings(query: string, faults: Faults): void {
-  for (const pair of query.split("&")) {
-    if (!isPercentEncoded(pair)) {
-      for (const name of pairsOf(pair).keys()) {
-        faults.add(name, "is not percent-encoded UTF-8");
-      }
-    }
-  }
-}
-
-function readLimit(text: string | undefined, faults: Faults): number {
-  if (text === undefined) {
-    return limitDefault;
-  }
-  const limit = onlyExactNumber.test(text) ? Number(text) : 0;
-  if (limit < 1 || limit > limitMax) {
-    faults.add("limit", `must be an integer from 1 to ${limitMax}`);
-  }
-  return limit;
-}
-
-function readStatus(text: string | undefined, faults: Faults): PetStatus | undefined {
-  if (text === undefined || isPetStatus(text)) {
-    return text;
-  }
-  faults.add("status", statusProblem(quote(text)));
-  return undefined;
-}
-
-function readAfter(text: string | undefined, faults: Faults): number {
-  if (text === undefined) {
-    return 0;
-  }
-  if (!/^(?:0|[1-9][0-9]{0,18})$/.test(text) || BigInt(text) > int64Max) {
-    faults.add("after", `must be an integer from 0 to ${int64Max}`);
-    return 0;
-  }
-  return Math.min(Number(text), Number.MAX_SAFE_INTEGER); // No animal has an id beyond the safe integers.
 }

@@ -211,8 +211,8 @@ function readFailed(error: unknown): never {
   throw new StorageUnavailableError("the database cannot be read", { cause: error });
 }
 
-function keyOf({ after, limit, status }: PetQuery): string {
-  return `${after} ${limit} ${status ?? ""}`;
+function keyOf(query: PetQuery): string {
+  return Object.entries(query).join();
 }
 
 function conflict(): IdempotencyConflictError {
