@@ -1,6 +1,7 @@
 /** The handlers of all operations: listPets, createPet, getPet, changeStatus, removePet and getLimits. */
 
 import { type MaybePromise, whenReady } from "../base/when-ready.ts";
+import { jsonTypes, patchTypes } from "../http/media-type.ts";
 import { errorResponse, jsonResponse, type Response } from "../http/response.ts";
 import type { ApiKey } from "../keys/key.ts";
 import type { Quotas, RateStatus } from "../limits/limiter.ts";
@@ -11,6 +12,7 @@ import { type PetStatus, petStatuses, readPetId, statusIn } from "../pets/pet.ts
 import type { JsonText, PetQuery, PetStore, Refusal } from "../pets/pet-store.ts";
 import { IdempotencyConflictError } from "../pets/pet-store.ts";
 import { alteredTag, entityTag, outcomeFor, type Preconditions, readPreconditions } from "../pets/precondition.ts";
+import { handleContent, type Outcome, type Unread } from "./content.ts";
 
 /** A request for the catalogue, from a client with a key or from the embedding program. */
 export interface PetRequest {
@@ -33,8 +35,10 @@ export interface KeyedRequest extends PetRequest {
   readonly quotas: () => Quotas;
 }
 
-/** @param content the whole content, which is within its bound */
-export type ContentHandler = (content: Uint8Array) => MaybePromise<Response>;
+/** What a part of a request says, or the response that refuses it. */
+type Part<Value> =
+  | { readonly kind: "valid"; readonly value: Value }
+  | { readonly kind: "refused"; readonly response: Response };
 
 /** `GET /pets`: 200 with an array of Pet, and a link to the next page if more animals match (RFC 8288); 400. */
 export function listPets({ store, query, linkBase }: PetRequest): Response | Promise<Response> {
@@ -55,32 +59,31 @@ function nextLink(linkBase: string, { limit, status }: PetQuery, nextAfter: numb
 }
 
 /** `POST /pets`: 201 with the Pet once it is on disk; the same 201 for an `Idempotency-Key` sent again; 400; 422. */
-export function createPet(request: PetRequest): ContentHandler {
+export function createPet(request: PetRequest, unread: Unread): MaybePromise<Outcome> {
   const { store, linkBase } = request;
-  return (content) => {
+  return handleContent(unread, jsonTypes, (content) => {
     const hash = readHash(request);
-    if (typeof hash === "object") {
-      return hash;
+    if (hash.kind === "refused") {
+      return hash.response;
     }
     const reading = readNewPet(content);
     if (reading.kind !== "valid") {
       return contentError(reading);
     }
-    return store.add(reading.value, hash).then(({ id, json, isReplay }) => {
+    return store.add(reading.value, hash.value).then(({ id, json, isReplay }) => {
       const own = ["Location", `${linkBase}/pets/${id}`, "ETag", entityTag(reading.value.status)];
       return { ...jsonResponse(201, json, withReplay(own, isReplay)), effect: { pet: id } };
     }, reuseResponse);
-  };
+  });
 }
 
-/** The idempotency hash of a request, undefined if it has no `Idempotency-Key`; or the response that refuses it. */
-function readHash({ fields, key }: PetRequest): string | undefined | Response {
+/** The idempotency hash of a request, undefined if it has no `Idempotency-Key`. */
+function readHash({ fields, key }: PetRequest): Part<string | undefined> {
   const field = fields["idempotency-key"]?.toString();
-  if (field === undefined) {
-    return undefined;
-  }
-  const value = readIdempotencyKey(field);
-  return value === undefined ? errorResponse("invalid_idempotency_key") : idempotencyHash(key.id, value);
+  const value = field === undefined ? undefined : readIdempotencyKey(field);
+  return field !== undefined && value === undefined
+    ? { kind: "refused", response: errorResponse("invalid_idempotency_key") }
+    : { kind: "valid", value: value && idempotencyHash(key.id, value) };
 }
 
 function contentError({ kind, message }: Exclude<Reading<unknown>, { readonly kind: "valid" }>): Response {
@@ -105,35 +108,36 @@ interface Conditions {
   readonly from: readonly PetStatus[];
 }
 
-/** Returns the response that refuses the request if its fields do. Without `If-Match` it is 428 (RFC 6585, 3). */
-function readConditions(request: PetRequest): Conditions | Response {
+/** Without `If-Match` the response is 428 (RFC 6585, 3). */
+function readConditions(request: PetRequest): Part<Conditions> {
   const { fields } = request;
   const hash = readHash(request);
-  if (typeof hash === "object") {
+  if (hash.kind === "refused") {
     return hash;
   }
   const preconditions = readPreconditions(fields);
   if (preconditions === undefined) {
-    return errorResponse("invalid_precondition");
+    return { kind: "refused", response: errorResponse("invalid_precondition") };
   }
   if (fields["if-match"] === undefined) {
-    return errorResponse("precondition_required");
+    return { kind: "refused", response: errorResponse("precondition_required") };
   }
-  return { hash, from: petStatuses.filter((one) => outcomeFor(one, preconditions) === "proceed") };
+  const from = petStatuses.filter((status) => outcomeFor(status, preconditions) === "proceed");
+  return { kind: "valid", value: { hash: hash.value, from } };
 }
 
 /**
  * `PATCH /pets/{petId}` (RFC 5789): 200 with the Pet once its new status is on disk; the same 200 for an
  * `Idempotency-Key` sent again; 400; 404; 412 if the animal has a status that the preconditions exclude; 422; 428.
  */
-export function changeStatus(request: PetRequest): Response | ContentHandler {
+export function changeStatus(request: PetRequest, unread: Unread): MaybePromise<Outcome> {
   const { store, parameter, fields } = request;
   const conditions = readConditions(request);
-  if ("status" in conditions) {
-    return conditions;
+  if (conditions.kind === "refused") {
+    return conditions.response;
   }
-  const { from, hash } = conditions;
-  return (content) => {
+  const { from, hash } = conditions.value;
+  return handleContent(unread, patchTypes, (content) => {
     const reading = readStatusChange(content);
     if (reading.kind !== "valid") {
       return contentError(reading);
@@ -148,7 +152,7 @@ export function changeStatus(request: PetRequest): Response | ContentHandler {
         ? { ...changedResponse(outcome.json, status, outcome.isReplay), effect: { pet: id, to: status } }
         : refusal(outcome, fields);
     }, reuseResponse);
-  };
+  });
 }
 
 function changedResponse(json: JsonText, status: PetStatus, isReplay: boolean | undefined): Response {
@@ -159,14 +163,14 @@ function changedResponse(json: JsonText, status: PetStatus, isReplay: boolean | 
 export function removePet(request: PetRequest): Response | Promise<Response> {
   const { store, parameter, fields } = request;
   const conditions = readConditions(request);
-  if ("status" in conditions) {
-    return conditions;
+  if (conditions.kind === "refused") {
+    return conditions.response;
   }
   const id = readPetId(parameter);
   if (id === undefined) {
     return errorResponse("pet_not_found");
   }
-  const { from, hash } = conditions;
+  const { from, hash } = conditions.value;
   return store.remove(id, { from }, hash).then((outcome) => {
     return outcome.kind === "removed"
       ? { ...jsonResponse(204, undefined, withReplay([], outcome.isReplay)), effect: { pet: id, to: "removed" } }

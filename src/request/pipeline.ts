@@ -27,7 +27,7 @@ import { quote } from "../pets/faults.ts";
 import type { Observers } from "../observe/observers.ts";
 import type { PetStore } from "../pets/pet-store.ts";
 import { Admission, type AdmissionDependencies } from "./admission.ts";
-import { handleContent, letThrough, type Outcome } from "./content.ts";
+import { letThrough, type Outcome } from "./content.ts";
 import { type Arrival, type Program, RequestContext } from "./context.ts";
 import { defaultBasePath, isBelow } from "./mount.ts";
 import { RequestIds } from "./request-ids.ts";
@@ -182,8 +182,7 @@ export class Pipeline implements RequestHandler {
       // Validate, read the content if the operation takes it, and handle
       const { query } = context;
       const request = { key, quotas, store, query, parameter, linkBase: arrival.linkBase, fields: headers };
-      const handling = operation.handle(request);
-      return typeof handling === "function" ? handleContent(exchange, operation.mediaTypes ?? [], handling) : handling;
+      return operation.handle(request, exchange);
     });
   }
 

@@ -48,9 +48,10 @@ async function unlessAborted<Value>(signal: AbortSignal | null | undefined, run:
 type Method = NonNullable<ApiRequest["method"]>;
 
 async function respond(method: Method, request: PetRequest, content: Uint8Array): Promise<Response> {
+  const unread = { headers: {}, countField: () => 0, readContent: () => content };
+  const handle = { GET: listPets, POST: createPet, PATCH: changeStatus, DELETE: removePet }[method];
   try {
-    const handling = { GET: listPets, POST: createPet, PATCH: changeStatus, DELETE: removePet }[method](request);
-    return await (typeof handling === "function" ? handling(content) : handling);
+    return (await handle(request, unread)) as Response; // The content is there, so nothing else comes of it.
   } catch (error) {
     const code = storeErrorCode(error);
     if (code === undefined) {

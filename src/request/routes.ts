@@ -1,18 +1,14 @@
 /** The routes below the base path, the operation of each of their methods, and how a path finds its route. */
 
 import type { MaybePromise } from "../base/when-ready.ts";
-import { jsonTypes, patchTypes } from "../http/media-type.ts";
-import type { Response } from "../http/response.ts";
+import type { Outcome, Unread } from "./content.ts";
 import {
-  changeStatus, createPet, deprecationFields, getLimits, getPet, listPets, removePet,
+  changeStatus, createPet, deprecationFields, getLimits, getPet, type KeyedRequest, listPets, removePet,
 } from "./handlers.ts";
-import type { ContentHandler, KeyedRequest } from "./handlers.ts";
 
 export interface Operation {
-  /** Returns a response, or, if the operation takes content, a function that makes one from that. */
-  readonly handle: (request: KeyedRequest) => MaybePromise<Response> | ContentHandler;
-  /** The media types of the content; absent if the operation takes none. */
-  readonly mediaTypes?: readonly string[];
+  /** Reads the content only if the operation takes one. */
+  readonly handle: (request: KeyedRequest, unread: Unread) => MaybePromise<Outcome>;
   /** The fields of every response of the operation: name, value, name, value, … */
   readonly fields?: (linkBase: string) => readonly string[];
 }
@@ -28,12 +24,12 @@ export interface Route {
 export const guardedRoute: Route = { pattern: "guard", operations: {} };
 
 const routes: readonly Route[] = [
-  { pattern: "/pets", operations: { GET: { handle: listPets }, POST: { handle: createPet, mediaTypes: jsonTypes } } },
+  { pattern: "/pets", operations: { GET: { handle: listPets }, POST: { handle: createPet } } },
   {
     pattern: "/pets/{petId}",
     operations: {
       GET: { handle: getPet, fields: deprecationFields },
-      PATCH: { handle: changeStatus, mediaTypes: patchTypes },
+      PATCH: { handle: changeStatus },
       DELETE: { handle: removePet },
     },
   },
