@@ -33,13 +33,10 @@ interface Change {
   readonly hash: string | undefined;
 }
 
-type Changed = ChangeOutcome | RemovalOutcome;
+type Changed = ChangeOutcome | RemovalOutcome | { readonly kind: "conflict" };
 
-/**
- * What came of a change that stored nothing. A status is that of an animal that the preconditions do not allow. A row
- * is an animal that was changed, and removed since: the change was a replay.
- */
-type Verdict = "replay" | "conflict" | "absent" | PetStatus | PetRow;
+/** What came of a change that stored nothing. A status is that of an animal that the preconditions do not allow. */
+type Verdict = "replay" | "conflict" | "absent" | PetStatus;
 
 const getsMax = 500;
 /** The most changes in a statement, which writes a row for each while it locks the counter. So many take 10 ms. */
@@ -76,7 +73,7 @@ export class PostgresPetStore implements PetStore {
   #listedMax = listedMax;
   readonly #waitingLists = new Map<string, Promise<PetPage>>();
   /** The adds, changes and removals under way. */
-  readonly #storing = new Set<Promise<StoredPet | Changed>>();
+  readonly #storing = new Set<Promise<unknown>>();
   #isClosing = false;
 
   constructor(database: Database, clock: Clock, options?: CommitsOptions) {
@@ -126,7 +123,7 @@ export class PostgresPetStore implements PetStore {
     await Promise.allSettled(this.#storing);
   }
 
-  async #store<Result extends StoredPet | Changed>(run: () => Promise<Result>): Promise<Result> {
+  async #store<Result>(run: () => Promise<Result>): Promise<Result> {
     if (this.#isClosing) {
       throw new StorageUnavailableError("the service is stopping");
     }
@@ -148,7 +145,7 @@ export class PostgresPetStore implements PetStore {
   }
 
   /** Reads the animal first: one that is absent or has another status needs no write, unless this may be a replay. */
-  async #change<Outcome extends Changed>(wanted: Omit<Change, "pet">): Promise<Outcome> {
+  async #change<Outcome extends ChangeOutcome | RemovalOutcome>(wanted: Omit<Change, "pet">): Promise<Outcome> {
     const { id, from, hash } = wanted;
     const pet = await this.#gets.add(id);
     const refusal = pet === undefined ? absent : ({ kind: "mismatch", status: pet[3] } as const);
@@ -156,7 +153,7 @@ export class PostgresPetStore implements PetStore {
       return refusal as Outcome;
     }
     const outcome = await this.#changes.add({ ...wanted, pet });
-    if (outcome === "conflict") {
+    if (outcome.kind === "conflict") {
       throw conflict();
     }
     return outcome as Outcome; // A removal and a change have outcomes of their own.
@@ -170,7 +167,7 @@ export class PostgresPetStore implements PetStore {
     return this.#commits.store(addText, values, items, addedOf);
   }
 
-  #changeAll(items: readonly Change[]): Promise<readonly MaybePromise<Changed | "conflict">[]> {
+  #changeAll(items: readonly Change[]): Promise<readonly MaybePromise<Changed>[]> {
     const values = [
       items.map(({ id }) => id),
       items.map(({ status }) => status),
@@ -234,18 +231,19 @@ function addedOf(items: readonly Addition[], { last, replays }: Commit<PetRow>):
 
 const absent = { kind: "absent" } as const;
 
-function changedOf(items: readonly Change[], { replays }: Commit<Verdict>): readonly (Changed | "conflict")[] {
+function changedOf(items: readonly Change[], { replays }: Commit<Verdict | PetRow>): readonly Changed[] {
   return items.map(({ pet, status }, index) => {
-    const verdict = replays?.[index + 1];
+    const verdict = replays?.[index + 1] as Verdict | undefined;
+    // An animal that was changed, and removed since, has a second entry: how it was added.
     const row = pet ?? (replays?.[`${index + 1} added`] as PetRow | undefined);
-    if (verdict === "conflict") {
-      return verdict;
+    if (verdict === "conflict" || verdict === "absent") {
+      return { kind: verdict };
     }
-    if (row === undefined || verdict === "absent") {
+    if (row === undefined) {
       return absent;
     }
     if (verdict !== undefined && verdict !== "replay") {
-      return { kind: "mismatch", status: verdict as PetStatus }; // All other verdicts are handled above.
+      return { kind: "mismatch", status: verdict };
     }
     const isReplay = verdict === "replay";
     return status === "removed"
