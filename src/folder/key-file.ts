@@ -20,7 +20,7 @@ import { decodeKeyEvent, encodeKeyEvent, keyLineBytesMax } from "../keys/key-lin
 import { KeyError } from "../keys/key.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { Appender, type AppendOutcome } from "../log/appender.ts";
-import { damageText, lineBytesMax, type LineReader, type LogEnd, readLog, type TornEnd } from "../log/reader.ts";
+import { damageText, lineBytesMax, type LineReader, type LogEnd, readLog, tornText } from "../log/reader.ts";
 import { Tail } from "../log/tail.ts";
 
 export interface KeyFileOptions extends FolderSurroundings {
@@ -84,9 +84,9 @@ export class KeyFile implements KeyLog {
     }
     const { kind, lengthBytes } = end;
     if (lengthBytes === 0) {
-      report(`${kind === "torn" ? tornKeyText(path, end) : `${path} is empty`}; there are no keys until one is made`);
+      report(`${kind === "torn" ? tornText(path, end) : `${path} is empty`}; there are no keys until one is made`);
     } else if (kind === "torn") {
-      report(`${tornKeyText(path, end)}; the last change of a key has no effect`);
+      report(`${tornText(path, end)}; the last change of a key has no effect`);
     }
     this.exists = true;
     if (isReadOnly === true) {
@@ -224,10 +224,5 @@ export async function readIntactKeys(disk: Disk, path: string): Promise<Buffer |
   if (end === undefined || end.kind === "whole") {
     return content;
   }
-  throw new Error(end.kind === "torn" ? tornKeyText(path, end) : damageText(path, end));
-}
-
-export function tornKeyText(path: string, { tornBytes, reason }: TornEnd): string {
-  const bytes = tornBytes === 1 ? "1 byte that is" : `${tornBytes} bytes that are`;
-  return `${path} ends in ${bytes} not an intact line: ${reason}`;
+  throw new Error(end.kind === "torn" ? tornText(path, end) : damageText(path, end));
 }

@@ -107,6 +107,12 @@ export function damageText(path: string, { lineNumber, offset, reason }: Corrupt
   return `${path} is damaged at line ${lineNumber}, byte ${offset}: ${reason}`;
 }
 
+export function tornText(path: string, { lineCount, tornBytes, reason }: TornEnd): string {
+  const place = `of ${path}, from line ${lineCount + 1} on,`;
+  const last = tornBytes === 1 ? `byte ${place} is` : `${tornBytes} bytes ${place} are`;
+  return `the last ${last} an unfinished write (${reason})`;
+}
+
 /** Cuts chunks into lines, up to the first fault. */
 class LineScan {
   readonly #reader: LineReader;

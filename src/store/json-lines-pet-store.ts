@@ -18,7 +18,7 @@ import { readError } from "../disk/file-errors.ts";
 import { Appender, type AppendTimes } from "../log/appender.ts";
 import type { Chunk } from "../log/chunks.ts";
 import { type EncodedGroup, groupBytesMax, GroupWriter } from "../log/group-writer.ts";
-import { damageText } from "../log/reader.ts";
+import { damageText, tornText } from "../log/reader.ts";
 import { Tail } from "../log/tail.ts";
 import {
   type ChangeOutcome, IdempotencyConflictError, type JsonText, OutcomeUnknownError, type PetPage, type PetQuery,
@@ -28,7 +28,7 @@ import { type NewPet, petStatuses, petToJson } from "../pets/pet.ts";
 import { Catalogue } from "./catalogue.ts";
 import { IdempotencyHashes } from "./idempotency-hashes.ts";
 import { seedBytes } from "./idempotency-table.ts";
-import { loadPets, petFileName, tornText } from "./load-pets.ts";
+import { loadPets, petFileName } from "./load-pets.ts";
 import { changedOutcome, type GroupItem, type ItemResult, PetGroup, refusalOf } from "./pet-group.ts";
 import { removedIndex } from "./pet-line.ts";
 

@@ -11,7 +11,7 @@
 import { endOfChecksummedLine, type LineFault } from "../base/checksum.ts";
 import type { ReadableFile } from "../disk/file-bytes.ts";
 import { groupBytesMax } from "../log/group-writer.ts";
-import { type LineReader, type LogEnd, readLog, type ReadLogOptions, type TornEnd } from "../log/reader.ts";
+import { type LineReader, type LogEnd, readLog, type ReadLogOptions } from "../log/reader.ts";
 import { type Catalogue, gapIdMax } from "./catalogue.ts";
 import { HierarchicalBitSet } from "./hierarchical-bit-set.ts";
 import type { IdempotencyHashes } from "./idempotency-hashes.ts";
@@ -148,10 +148,4 @@ export class Gaps {
     }
     return id > (this.#gaps[index]?.after ?? Infinity);
   }
-}
-
-export function tornText(path: string, { lineCount, tornBytes, reason }: TornEnd): string {
-  const place = `of ${path}, from line ${lineCount + 1} on,`;
-  const last = tornBytes === 1 ? `byte ${place} is` : `${tornBytes} bytes ${place} are`;
-  return `the last ${last} an unfinished write (${reason})`;
 }

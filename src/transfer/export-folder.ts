@@ -12,7 +12,7 @@ import { textOf } from "../base/checksum.ts";
 import { reportProgress } from "../base/clock.ts";
 import type { Surroundings } from "../disk/disk.ts";
 import { type ReadableFile, readBytes, readWholeFile, upTo, writeFile } from "../disk/file-bytes.ts";
-import { applyKeyLines, keyFileName, tornKeyText } from "../folder/key-file.ts";
+import { applyKeyLines, keyFileName } from "../folder/key-file.ts";
 import { decodeSnapshot, limitsFileName } from "../folder/limits-file.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { petStatuses } from "../pets/pet.ts";
@@ -20,7 +20,7 @@ import { Catalogue } from "../store/catalogue.ts";
 import { HierarchicalBitSet } from "../store/hierarchical-bit-set.ts";
 import type { IdempotencyHashes } from "../store/idempotency-hashes.ts";
 import { idempotencyHashCharacters, idempotencyHashesMin, idempotencySecondsMax } from "../store/idempotency-table.ts";
-import { loadPets, petFileName, tornText } from "../store/load-pets.ts";
+import { loadPets, petFileName } from "../store/load-pets.ts";
 import { type LineContent, removedIndex } from "../store/pet-line.ts";
 import { intactPart, type Transferred } from "./import-to-postgres.ts";
 import { PetFileLines } from "./pet-file-lines.ts";
@@ -60,7 +60,7 @@ export async function exportFolder(folder: string, target: string, options: Surr
 }
 
 async function intactKeys(path: string, file: ReadableFile, ring: Keyring, { report }: Surroundings): Promise<Buffer> {
-  const end = intactPart(path, await applyKeyLines(file, ring), tornKeyText, "what is before them is exported", report);
+  const end = intactPart(path, await applyKeyLines(file, ring), "what is before them is exported", report);
   return readBytes(file, end.lengthBytes);
 }
 
@@ -85,7 +85,7 @@ async function shortPieces(
   };
   const onProgress = reportProgress(clock, report, `reading ${path}`, file.size());
   const end = await loadPets(file, catalogue, { hashes: { rememberSince }, onProgress });
-  intactPart(path, end, tornText, "what is before them is exported", report);
+  intactPart(path, end, "what is before them is exported", report);
   return piecesOf(catalogue, replays.slice(-idempotencyHashesMin), lines);
 }
 

@@ -8,11 +8,11 @@ import { pluralize } from "../base/pluralize.ts";
 import type { Report } from "../base/report.ts";
 import type { Surroundings } from "../disk/disk.ts";
 import { fileOf, type ReadableFile, readWholeFile } from "../disk/file-bytes.ts";
-import { applyKeyLines, keyFileName, tornKeyText } from "../folder/key-file.ts";
+import { applyKeyLines, keyFileName } from "../folder/key-file.ts";
 import { loadLimits } from "../folder/limits-file.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
-import { damageText, type LogEnd, type TornEnd } from "../log/reader.ts";
+import { damageText, type LogEnd, tornText } from "../log/reader.ts";
 import { petStatuses } from "../pets/pet.ts";
 import type { Query } from "../postgres/database.ts";
 import { onceAge } from "../postgres/functions.ts";
@@ -20,7 +20,7 @@ import { writeLimits } from "../postgres/limits-table.ts";
 import { columnNames, petArray, recordOfJson } from "../postgres/pet-columns.ts";
 import { readChangedTo, readLastId } from "../postgres/schema.ts";
 import { idempotencyHashCharacters, type StoredRequest } from "../store/idempotency-table.ts";
-import { loadPets, petFileName, type PetSink, tornText } from "../store/load-pets.ts";
+import { loadPets, petFileName, type PetSink } from "../store/load-pets.ts";
 import { fileStatuses, removedIndex } from "../store/pet-line.ts";
 
 export interface Transferred {
@@ -37,7 +37,6 @@ export interface Source {
 export function intactPart(
   path: string,
   end: LogEnd,
-  torn: (path: string, end: TornEnd) => string,
   effect: string,
   report: Report,
 ): Exclude<LogEnd, { readonly kind: "corrupt" }> {
@@ -45,7 +44,7 @@ export function intactPart(
     throw new Error(damageText(path, end));
   }
   if (end.kind === "torn") {
-    report(`${torn(path, end)}; ${effect}`, "warning");
+    report(`${tornText(path, end)}; ${effect}`, "warning");
   }
   return end;
 }
@@ -78,7 +77,7 @@ export async function transferCatalogue(
   const copy = new CatalogueCopy();
   const onProgress = reportProgress(clock, report, `importing ${path}`, file.size());
   const end = await loadPets(inPieces(file, () => copy.flush(query, changedTo)), copy, { hashes: copy, onProgress });
-  intactPart(path, end, tornText, "the animals before them are imported", report);
+  intactPart(path, end, "the animals before them are imported", report);
   await copy.flush(query, changedTo);
   await query("UPDATE animal_store.counter SET last = $1", [copy.lastId]);
   return copy.animalCount;
@@ -177,7 +176,7 @@ async function transferKeys(query: Query, folder: string, { disk, clock, report 
   const path = join(folder, keyFileName);
   const content = (await readWholeFile(disk, path)) ?? Buffer.alloc(0);
   const end = await applyKeyLines(fileOf(content), keyring);
-  const { lengthBytes } = intactPart(path, end, tornKeyText, "the keys before them are imported", report);
+  const { lengthBytes } = intactPart(path, end, "the keys before them are imported", report);
   // If somebody makes a key meanwhile, one transaction waits, and finds that the number of its event is taken.
   await query(appendText, [content.toString("utf8", 0, lengthBytes).split("\n").slice(0, -1)]);
   const limiter = new MemoryLimiter({ clock });

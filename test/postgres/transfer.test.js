@@ -297,7 +297,7 @@ test("a torn keys.jsonl and a damaged limits.json are moved as far as they are i
   writeFileSync(join(torn, "limits.json"), "{}\n");
   const { code, stdout, stderr } = await runCommand(["import", torn, "--database", url]);
   assert.deepEqual([code, stdout], [0, "imported 0 animals and 1 active of 2 keys\n"], stderr);
-  assert.match(stderr, /^warning: \S+keys\.jsonl .*; the keys before them are imported\nwarning: limits\.json .*; all limits start unused\n$/);
+  assert.match(stderr, /^warning: the last 12 bytes of \S+keys\.jsonl, .*; the keys before them are imported\nwarning: limits\.json .*; all limits start unused\n$/);
 });
 
 test("an animal and a key that are made while an import runs come after those of the folder", { skip }, async () => {
