@@ -19,9 +19,9 @@ import { type KeyEvent, kindOf, type Lift } from "../keys/key-events.ts";
 import { decodeKeyEvent, encodeKeyEvent, keyLineBytesMax } from "../keys/key-line.ts";
 import { KeyError } from "../keys/key.ts";
 import { Keyring } from "../keys/keyring.ts";
-import { Appender, type AppendOutcome } from "../log/appender.ts";
+import { Appender } from "../log/appender.ts";
 import { damageText, lineBytesMax, type LineReader, type LogEnd, readLog, tornText } from "../log/reader.ts";
-import { Tail } from "../log/tail.ts";
+import { settleEnd } from "../log/settle-end.ts";
 
 export interface KeyFileOptions extends FolderSurroundings {
   /** For a process that does not hold the folder: it can change nothing, and the file need not be writable. */
@@ -32,6 +32,8 @@ export interface KeyFileOptions extends FolderSurroundings {
 
 export const keyFileName = "keys.jsonl";
 
+const noKeys = "there are no keys until one is made";
+
 export class KeyFile implements KeyLog {
   readonly keyring: Keyring;
   /** Changed here only. */
@@ -40,8 +42,7 @@ export class KeyFile implements KeyLog {
   readonly #path: string;
   /** Undefined if there is no file yet. */
   #appender: Appender | undefined;
-  /** Whether the file, as it was read or made, is synced, and its name, too. */
-  #isDurable = false;
+  #isNameDurable = false;
   #isChecking = false;
   #isEndReported = false;
 
@@ -54,52 +55,54 @@ export class KeyFile implements KeyLog {
   /**
    * Reads the file. A crash while the first key was made leaves an empty or torn one, which is reported.
    * @throws {KeyError} `key_file_damaged`: a revocation may have been lost, so no key may work
-   * @throws {Error} the file cannot be read, or an export into the folder was not finished
+   * @throws {Error} the file cannot be read, its end cannot be settled, or an export into the folder was not finished
    */
   static async open(options: KeyFileOptions): Promise<KeyFile> {
     const { disk, dataDir, isReadOnly = false } = options;
     await checkWhole(disk, dataDir);
     const keys = new KeyFile(options);
     const path = keys.#path;
-    let file: DiskFile | undefined;
+    const unreadable = (error: unknown): never => {
+      throw readError(path, error);
+    };
+    const isToAppend = !isReadOnly && (await disk.exists(path).catch(unreadable));
+    const file = await (isToAppend ? disk.openToAppend(path) : disk.openToRead(path)).catch(unreadable);
+    if (file === undefined) {
+      return keys;
+    }
+    keys.exists = true;
     try {
-      const isToAppend = !isReadOnly && (await disk.exists(path));
-      file = isToAppend ? await disk.openToAppend(path) : await disk.openToRead(path);
-      if (file !== undefined) {
-        await keys.#read(file);
-      }
+      await keys.#begin(file, await applyKeyLines(file, keys.keyring).catch(unreadable));
       return keys;
     } catch (error) {
-      await file?.close();
-      throw error instanceof KeyError ? error : readError(path, error);
+      await file.close();
+      throw error;
     }
   }
 
-  async #read(file: DiskFile): Promise<void> {
+  async #begin(file: DiskFile, end: LogEnd): Promise<void> {
     const { disk, report, isReadOnly } = this.#options;
     const path = this.#path;
-    const end = await applyKeyLines(file, this.keyring);
     if (end.kind === "corrupt") {
       throw new KeyError("key_file_damaged", `Cannot read keys: ${damageText(path, end)}`);
     }
     const { kind, lengthBytes } = end;
-    if (lengthBytes === 0) {
-      report(`${kind === "torn" ? tornText(path, end) : `${path} is empty`}; there are no keys until one is made`);
-    } else if (kind === "torn") {
-      report(`${tornText(path, end)}; the last change of a key has no effect`);
+    const tornEffect = lengthBytes === 0 ? noKeys : "the last change of a key has no effect";
+    if (kind === "whole" && lengthBytes === 0) {
+      report(`${path} is empty; ${noKeys}`);
     }
-    this.exists = true;
     if (isReadOnly === true) {
+      void (kind === "torn" && report(`${tornText(path, end)}; ${tornEffect}`));
       return file.close();
     }
-    const torn = kind === "torn" ? { bytes: end.tornBytes, text: `the last line of ${path} is unfinished` } : undefined;
-    const tail = await Tail.read({ disk, path, file, lengthBytes, torn, groupBytesMax: lineBytesMax, report });
-    this.#appender = this.#appenderOf(file, lengthBytes, tail);
+    await settleEnd({ disk, path, file, end, groupBytesMax: lineBytesMax, tornEffect, report });
+    this.#isNameDurable = true;
+    this.#appender = this.#appenderOf(file, lengthBytes);
   }
 
   /** The appender reports nothing: failures are thrown, or reported by `check`. */
-  #appenderOf(file: DiskFile, lengthBytes: number, tail: Tail | undefined): Appender {
-    return new Appender({ file, path: this.#path, lengthBytes, tail, report: () => undefined });
+  #appenderOf(file: DiskFile, lengthBytes: number): Appender {
+    return new Appender({ file, path: this.#path, lengthBytes, report: () => undefined });
   }
 
   /** @throws {Error} whose text says whether the change may have been stored */
@@ -110,26 +113,24 @@ export class KeyFile implements KeyLog {
     let made: DiskFile | undefined;
     let effect = "was not stored";
     try {
+      if (event === undefined) {
+        return;
+      }
       if (this.#appender === undefined) {
         await disk.makeFolder(dataDir);
         made = await disk.openToAppend(this.#path);
         // If another process has made a file meanwhile, the appender finds it longer than it should be.
-        this.#appender = this.#appenderOf(made, 0, undefined);
+        this.#appender = this.#appenderOf(made, 0);
       }
-      const appender = this.#appender;
-      // A process that was killed may have left its last line, and the name of the file, unsynced. Two such lines would
-      // not look like one that a crash tore. The answer that nothing was to be changed relies on this, too.
-      if (!this.#isDurable) {
-        mustSucceed(await appender.append(Buffer.alloc(0)));
+      if (!this.#isNameDurable) {
         await disk.syncFolder(dataDir);
-        this.#isDurable = true;
+        this.#isNameDurable = true;
       }
-      if (event === undefined) {
-        return;
+      const outcome = await this.#appender.append(Buffer.from(encodeKeyEvent(event)));
+      if (outcome.kind !== "appended") {
+        effect = outcome.kind === "unknown" ? "may have been stored: list the keys" : effect;
+        throw new Error(outcome.reason);
       }
-      const outcome = await appender.append(Buffer.from(encodeKeyEvent(event)));
-      effect = outcome.kind === "unknown" ? "may have been stored: list the keys" : effect;
-      mustSucceed(outcome);
       this.keyring.apply(event);
       const { lifts } = kindOf(event);
       if (lifts !== undefined) {
@@ -151,7 +152,7 @@ export class KeyFile implements KeyLog {
     if ((await file.stat()).isInPlace) {
       await this.#options.disk.remove(this.#path);
       this.#appender = undefined;
-      this.#isDurable = false;
+      this.#isNameDurable = false;
       await file.close();
     }
   }
@@ -177,13 +178,6 @@ export class KeyFile implements KeyLog {
     const appender = this.#appender;
     this.#appender = undefined;
     await appender?.close();
-  }
-}
-
-/** @throws {Error} why it was not appended */
-function mustSucceed(outcome: AppendOutcome): void {
-  if (outcome.kind !== "appended") {
-    throw new Error(outcome.reason);
   }
 }
 

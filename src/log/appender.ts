@@ -6,8 +6,7 @@
  *   piece is absent. If the cut fails, its outcome is unknown, and the next piece begins with another cut.
  * - If a sync fails, the outcome is unknown, and nothing more is written: the kernel may have dropped the pages, so a
  *   later sync that succeeds proves nothing. Nothing is cut off: another process may have read the piece.
- * - If another process changed the file's length, or its path leads to another file, nothing more is written. Nor is
- *   anything if, before the first write, the file's end differs from what the start read.
+ * - If another process changed the file's length, or its path leads to another file, nothing more is written.
  */
 
 import { type Clock, systemClock } from "../base/clock.ts";
@@ -17,7 +16,6 @@ import type { Report } from "../base/report.ts";
 import { SerialQueue } from "../base/serial-queue.ts";
 import type { DiskFile } from "../disk/disk.ts";
 import { appendAll } from "../disk/file-bytes.ts";
-import type { Tail } from "./tail.ts";
 
 /** "absent": the piece is not in the log. "unknown": it may be. */
 export interface WriteFailure {
@@ -35,10 +33,9 @@ export interface AppendTimes {
 export interface AppenderOptions {
   readonly file: DiskFile;
   readonly path: string;
+  /** Of the file, all of which is intact and durable. */
   readonly lengthBytes: number;
   readonly report: Report;
-  /** The file's end as the start read it, settled before the first piece. Undefined if the file is empty. */
-  readonly tail: Tail | undefined;
   readonly clock?: Clock | undefined;
 }
 
@@ -59,12 +56,10 @@ export class Appender {
   readonly #path: string;
   readonly #report: Report;
   readonly #clock: Clock;
-  /** Undefined once `prepare` has settled it, or a piece after it is on disk. */
-  #tail: Tail | undefined;
   #lengthBytes: number;
   #ended: string | undefined;
-  /** At most so many bytes, torn or of a failed piece, may follow `lengthBytes`. They are cut before the next piece. */
-  #excessBytesMax: number;
+  /** At most so many bytes of a failed piece may follow `lengthBytes`. They are cut before the next piece. */
+  #excessBytesMax = 0;
   /** When the file was last checked. */
   #lookedMs = -Infinity;
   #isFailing = false;
@@ -79,8 +74,6 @@ export class Appender {
     this.#path = options.path;
     this.#report = options.report;
     this.#clock = options.clock ?? systemClock;
-    this.#tail = options.tail;
-    this.#excessBytesMax = options.tail?.tornBytes ?? 0;
     this.#lengthBytes = options.lengthBytes;
   }
 
@@ -99,25 +92,7 @@ export class Appender {
     return this.#isFailing;
   }
 
-  /** Whether the file's end, as the start read it, is settled. If `prepare` did that, its caller has to sync it. */
-  get isPrepared(): boolean {
-    return this.#tail === undefined;
-  }
-
-  /**
-   * Settles the file's end. This does not wait in the queue, so it must be over before the first `append`. The caller
-   * then syncs the file, which makes it durable. Never rejects: a failure is reported, and `append` tries again.
-   */
-  async prepare(): Promise<void> {
-    try {
-      await this.#settleTail();
-      this.#tail = undefined;
-    } catch (error) {
-      this.#reportFailure(error);
-    }
-  }
-
-  /** Never rejects. An empty piece makes durable what the start read. */
+  /** Never rejects. */
   append(bytes: Uint8Array): Promise<AppendOutcome> {
     return this.#queue.run(() => this.#append(bytes));
   }
@@ -140,7 +115,6 @@ export class Appender {
       // The piece is on disk, and a failed check does not prove another process. The next piece begins with a check.
     }
     this.#lengthBytes += bytes.length;
-    this.#tail = undefined;
     this.#noteFailing(false, `${this.#path} can be written again`);
     const times = { appendMs: writtenMs - startMs, syncMs: this.#clock.monotonicMs() - writtenMs };
     return { kind: "appended", times };
@@ -177,7 +151,6 @@ export class Appender {
     }
     let hasBegun = false;
     try {
-      await this.#settleTail();
       await this.#cutExcess();
       if (this.#clock.monotonicMs() - this.#lookedMs > lookMsMax) {
         await this.#mustBeUnchanged(this.#lengthBytes);
@@ -189,20 +162,15 @@ export class Appender {
       return undefined;
     } catch (error) {
       this.#lookedMs = -Infinity;
-      const reason = this.#reportFailure(error);
+      const reason = this.#ended ?? `${this.#path} cannot be written: ${messageOf(error)}`;
+      if (this.#ended === undefined) {
+        this.#noteFailing(true, `${reason}; nothing can be added until writing works again`);
+      }
       // If this piece has not begun, the bytes after the intact part belong to an earlier one. A cut that fails is
       // tried again before the next piece.
       const isAbsent = !hasBegun || (await this.#cutExcess().then(() => true, () => false));
       return { kind: isAbsent ? "absent" : "unknown", reason };
     }
-  }
-
-  #reportFailure(error: unknown): string {
-    const reason = this.#ended ?? `${this.#path} cannot be written: ${messageOf(error)}`;
-    if (this.#ended === undefined) {
-      this.#noteFailing(true, `${reason}; nothing can be added until writing works again`);
-    }
-    return reason;
   }
 
   #noteFailing(isFailing: boolean, message: string): void {
@@ -213,20 +181,6 @@ export class Appender {
       this.#reportedMs = nowMs;
       this.#report(message, isFailing ? "warning" : "info");
     }
-  }
-
-  async #settleTail(): Promise<void> {
-    const tail = this.#tail;
-    if (tail === undefined) {
-      return;
-    }
-    await this.#mustBeUnchanged(this.#lengthBytes, this.#excessBytesMax);
-    if (!(await tail.isUnchanged())) {
-      throw this.#ending(`${this.#path} has other bytes at its end: ${otherProcess}`);
-    }
-    await tail.quarantine();
-    await this.#cutExcess();
-    await tail.rewrite();
   }
 
   /** Throws if another process changed the file. What is written to a file without a path is lost at the next start. */

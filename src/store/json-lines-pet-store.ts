@@ -3,8 +3,7 @@
  *
  * Opening reads the log once and checks every line. A torn tail is set aside. Any other damage stops the start and
  * leaves the file as it was. What was read is synced before it is served, so that no reader sees what a loss of power
- * could undo. The last group is rewritten first (`Tail`). On a disk without space for that, reads are served
- * nevertheless, and the next write tries it again.
+ * could undo (`settleEnd`).
  */
 
 import { randomBytes as secureBytes } from "node:crypto";
@@ -18,8 +17,8 @@ import { readError } from "../disk/file-errors.ts";
 import { Appender, type AppendTimes } from "../log/appender.ts";
 import type { Chunk } from "../log/chunks.ts";
 import { type EncodedGroup, groupBytesMax, GroupWriter } from "../log/group-writer.ts";
-import { damageText, tornText } from "../log/reader.ts";
-import { Tail } from "../log/tail.ts";
+import { damageText } from "../log/reader.ts";
+import { settleEnd } from "../log/settle-end.ts";
 import {
   type ChangeOutcome, IdempotencyConflictError, type JsonText, OutcomeUnknownError, type PetPage, type PetQuery,
   type PetStore, type Removal, type RemovalOutcome, type StatusChange, StorageUnavailableError, type StoredPet,
@@ -52,6 +51,7 @@ export interface PetStoreOptions {
 /**
  * @internal Opens the catalogue of a folder that this process has locked. Makes it if there is none.
  * @throws {DamagedLogError} naming line, byte offset and what is wrong; nothing was changed
+ * @throws {Error} the end of the log cannot be settled
  */
 export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesPetStore> {
   const { disk, dataDir, report, clock = systemClock, randomBytes = secureBytes } = options;
@@ -69,13 +69,8 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
     if (end.kind === "corrupt") {
       throw new DamagedLogError(`Cannot start: ${damageText(path, end)}`);
     }
-    const { lengthBytes } = end;
-    const torn = end.kind === "torn" ? { bytes: end.tornBytes, text: tornText(path, end) } : undefined;
-    const tail = await Tail.read({ disk, path, file, lengthBytes, torn, groupBytesMax, report }).catch(unreadable);
-    const appender = new Appender({ file, path, lengthBytes, tail, report, clock });
-    await appender.prepare();
-    await file.sync();
-    await disk.syncFolder(dataDir);
+    await settleEnd({ disk, path, file, end, groupBytesMax, tornEffect: "the rest is served", report });
+    const appender = new Appender({ file, path, lengthBytes: end.lengthBytes, report, clock });
     return new JsonLinesPetStore(catalogue, hashes, appender, end.lineCount, options.onGroup);
   } catch (error) {
     await file.close();
@@ -137,7 +132,7 @@ export class JsonLinesPetStore implements PetStore {
     if (isChange || json !== this.#catalogue.get(id, statusIndex)) {
       return Promise.reject(new IdempotencyConflictError("the idempotency hash belongs to another request"));
     }
-    return this.#whenKept({ id, json, isReplay: true });
+    return Promise.resolve({ id, json, isReplay: true });
   }
 
   changeStatus(id: number, { status, from }: StatusChange, idempotencyHash?: string): Promise<ChangeOutcome> {
@@ -160,7 +155,7 @@ export class JsonLinesPetStore implements PetStore {
     if (!earlier.isChange || earlier.id !== id || earlier.statusIndex !== statusIndex) {
       throw new IdempotencyConflictError("the idempotency hash belongs to another request");
     }
-    return this.#whenKept({ ...changedOutcome(this.#catalogue, id, statusIndex), isReplay: true } as Outcome);
+    return { ...changedOutcome(this.#catalogue, id, statusIndex), isReplay: true } as Outcome;
   }
 
   get(id: number): JsonText | undefined {
@@ -177,11 +172,6 @@ export class JsonLinesPetStore implements PetStore {
 
   close(): Promise<void> {
     return (this.#closing ??= this.#writer.close("the service is stopping"));
-  }
-
-  /** The answer to a repeated request says that its result is stored, so it waits until that is durable. */
-  #whenKept<Kept extends ItemResult>(result: Kept): Promise<Kept> {
-    return this.#appender.isPrepared ? Promise.resolve(result) : this.#write({ kind: "stored", result });
   }
 
   #write<Written extends ItemResult>(item: GroupItem): Promise<Written> {

@@ -12,7 +12,7 @@ import {
   createPetLine, encodePetLine, type LineContent, type PetLine, petLineBytesMax, removedIndex,
 } from "./pet-line.ts";
 
-/** An item of the next group: something to write, or something already written that must become durable. */
+/** An item of the next group. */
 export type GroupItem =
   | { readonly kind: "add"; readonly newPet: NewPet; readonly idempotencyHash: string | undefined }
   | {
@@ -23,8 +23,7 @@ export type GroupItem =
       readonly statusIndex: number;
       readonly from: readonly PetStatus[];
       readonly idempotencyHash: string | undefined;
-    }
-  | { readonly kind: "stored"; readonly result: ItemResult };
+    };
 
 export type ItemResult = StoredPet | ChangeOutcome | RemovalOutcome;
 
@@ -63,14 +62,7 @@ export class PetGroup {
   }
 
   take(item: GroupItem): ItemResult {
-    switch (item.kind) {
-      case "add":
-        return this.#add(item.newPet, item.idempotencyHash);
-      case "change":
-        return this.#change(item);
-      case "stored":
-        return item.result;
-    }
+    return item.kind === "add" ? this.#add(item) : this.#change(item);
   }
 
   /** Shows the group to readers. */
@@ -88,7 +80,7 @@ export class PetGroup {
     }
   }
 
-  #add(newPet: NewPet, idempotencyHash: string | undefined): StoredPet {
+  #add({ newPet, idempotencyHash }: Extract<GroupItem, { kind: "add" }>): StoredPet {
     const id = this.#nextId++;
     const json = petToJson({ id, ...newPet });
     this.#write({ id, kind: "create", statusIndex: petStatuses.indexOf(newPet.status), json, idempotencyHash });

@@ -158,6 +158,7 @@ const refusals: Readonly<Record<string, RegExp>> = {
   "an unfinished export": /an export or a salvage into it was not finished/,
   "animals changed": /pets\.jsonl is damaged at line 1, byte 0: /,
   "animals with a line twice": /pets\.jsonl is damaged at line 5, byte \d+: /,
+  "animals torn, no place for the torn end": /cannot be moved to \S+pets\.jsonl\.torn \(EISDIR: .*\); nothing is lost: .*$/,
   "keys changed": /keys\.jsonl is damaged at line 1, byte 0: /,
   "keys a folder": /keys\.jsonl: EISDIR: /,
   "limits a folder": /limits\.json: EISDIR: /,

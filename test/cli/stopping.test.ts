@@ -154,10 +154,15 @@ test("a stop succeeds on a disk that has become read-only or unreadable, and say
   const fail = (call: string) => (): never => {
     throw new Error(`EROFS: read-only file system, ${call}`);
   };
+  let hasStarted = false;
   const service = await openService(options, {
     disk: {
       ...nodeDisk,
-      openToAppend: async (path) => Object.assign(await nodeDisk.openToAppend(path), { stat: async () => fail("stat")() }),
+      openToAppend: async (path) => {
+        const file = await nodeDisk.openToAppend(path);
+        const stat = file.stat.bind(file);
+        return Object.assign(file, { stat: async () => (hasStarted ? fail("stat")() : stat()) });
+      },
       lock: async (path) => {
         const lock = (await nodeDisk.lock(path)) ?? assert.fail();
         const release = lock.release.bind(lock);
@@ -165,6 +170,7 @@ test("a stop succeeds on a disk that has become read-only or unreadable, and say
       },
     },
   });
+  hasStarted = true;
   await service.close();
   assert.deepEqual(reports, ["stat", "unlink"].map((call) => `EROFS: read-only file system, ${call}`));
 });

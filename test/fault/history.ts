@@ -46,14 +46,13 @@ export interface Counts {
   afterRemoval: number;
   deaths: number;
   tornTails: number;
-  /** Starts that could not write. */
-  unsure: number;
+  failedStarts: number;
 }
 
 export function noCounts(): Counts {
   const added = { acknowledged: 0, refused: 0, unknown: 0, unknownSeen: 0, repeated: 0 };
   const changes = { changed: 0, mismatched: 0, unchanged: 0, rechanged: 0, rechangedLater: 0, removed: 0, afterRemoval: 0 };
-  return { lives: 0, ...added, ...changes, deaths: 0, tornTails: 0, unsure: 0 };
+  return { lives: 0, ...added, ...changes, deaths: 0, tornTails: 0, failedStarts: 0 };
 }
 
 interface Sent {
@@ -90,8 +89,6 @@ export class History {
   readonly #repeatableChanges: SentChange[] = [];
   #names = 0;
   #lives = 0;
-  /** The start could not write, and nothing has been acknowledged since. */
-  #isUnsure = false;
 
   constructor(random: SeededRandom, counts: Counts) {
     this.#random = random;
@@ -113,7 +110,6 @@ export class History {
     this.#inProgress.clear(); // Adds of a dead process never settle.
     this.#statuses.endLife();
     this.#lives++;
-    this.#isUnsure = false;
     const callsBefore = this.disk.calls;
     let failed = false;
     const plan = this.disk.plan;
@@ -122,21 +118,19 @@ export class History {
       failed ||= fault === "error" || fault === "short" || fault === "blind";
       return fault;
     };
-    let store: JsonLinesPetStore | undefined;
     const report = (message: string): void => {
       this.reports.push(message);
       this.#counts.tornTails += message.includes("was moved to") ? 1 : 0;
-      this.#isUnsure ||= store === undefined && /cannot be written|nothing more is written/.test(message);
-      this.#counts.unsure += this.#isUnsure ? 1 : 0;
     };
     const opening = openPetStore({ disk, dataDir, report }).catch((error: unknown) => {
       if (failed && (error as Error).name !== "DamagedLogError") { // Errors are all that is thrown there.
+        this.#counts.failedStarts++;
         return undefined;
       }
       const log = this.disk.seen(logPath).toString("latin1");
       throw new Error(`a start needs help after ${callsBefore} calls: ${String(error)}\n${log}`, { cause: error });
     });
-    store = await Promise.race([opening, this.disk.death.then(() => undefined)]);
+    const store = await Promise.race([opening, this.disk.death.then(() => undefined)]);
     this.disk.plan = plan;
     return store;
   }
@@ -162,8 +156,8 @@ export class History {
     for (let id = 1; id <= Math.max(this.#acknowledged.length, ...ids); id++) {
       if (!ids.has(id)) {
         assert.ok(this.#acknowledged[id - 1] !== undefined, "ids have a gap");
-        this.#statuses.see(id, "removed", !this.#isUnsure);
-        void (!this.#isUnsure && this.#removed.add(id));
+        this.#statuses.see(id, "removed");
+        this.#removed.add(id);
       }
     }
     for (const text of texts) {
@@ -172,16 +166,13 @@ export class History {
       const expected = this.#acknowledged[index];
       if (expected !== undefined) {
         assert.equal(text, withStatus(expected, status), "an acknowledged animal has changed");
-        this.#statuses.see(id, status, !this.#isUnsure);
+        this.#statuses.see(id, status);
         continue;
       }
       assert.ok(!this.#refused.has(name), `animal ${id}, which was refused, is there`);
       const newPet = this.#unknown.get(name);
       assert.ok(newPet !== undefined, `animal ${id} is there twice, or was never added`);
       assert.equal(text, textOf(id, newPet));
-      if (this.#isUnsure) {
-        continue;
-      }
       this.#unknown.delete(name);
       this.#textsByName.set(name, text);
       this.#acknowledged[index] = text;
@@ -237,9 +228,6 @@ export class History {
 
   /** What a reader sees is what some of the first lines on disk come to. */
   #assertDurable(texts: readonly string[]): void {
-    if (this.#isUnsure) {
-      return;
-    }
     const animals: (string | undefined)[] = [];
     const seen: (string | undefined)[] = [];
     texts.forEach((text) => (seen[idOf(text) - 1] = text));
@@ -275,7 +263,6 @@ export class History {
     this.#inProgress.set(name, (this.#inProgress.get(name) ?? 0) + 1);
     try {
       const { id, json } = await store.add(newPet, hash);
-      this.#isUnsure = false;
       this.#counts.afterRemoval += this.#removed.has(id) ? 1 : 0;
       this.#acknowledge(id, textOf(id, newPet), json, newPet);
     } catch (error) {
@@ -308,13 +295,10 @@ export class History {
       const outcome = await (status === "removed" ? store.remove!(id, { from }, hash) : store.changeStatus!(id, { status, from }, hash));
       if (outcome.kind === "mismatch" || outcome.kind === "absent") {
         assert.ok(changedIn === undefined, "a change that has succeeded is refused when it is repeated");
-        const found = outcome.kind === "absent" ? ({ kind: "mismatch", status: "removed" } as const) : outcome;
-        // Until something was written, this is about what a loss of power may undo.
-        attempt.outcome = this.#isUnsure ? { kind: "absent" } : found;
+        attempt.outcome = outcome.kind === "absent" ? { kind: "mismatch", status: "removed" } : outcome;
         this.#counts.mismatched++;
         return;
       }
-      this.#isUnsure = false;
       this.#counts.afterRemoval += this.#removed.has(id) ? 1 : 0;
       if (outcome.kind === "removed") {
         this.#removed.add(id);

@@ -64,13 +64,10 @@ export class StatusModel {
     this.#unknown = [];
   }
 
-  /** @param isFinal a loss of power does not undo what was seen */
-  see(id: number, status: State, isFinal: boolean): void {
+  see(id: number, status: State): void {
     const possible = this.#possible[id - 1] ?? new Set();
     assert.ok(possible.has(status), `animal ${id} is ${status}, but can only be ${[...possible].join(" or ")}`);
-    if (isFinal) {
-      this.#possible[id - 1] = new Set([status]);
-    }
+    this.#possible[id - 1] = new Set([status]);
   }
 
   #settle(attempts: readonly Attempt[]): void {

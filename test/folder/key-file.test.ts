@@ -122,33 +122,33 @@ test("a key file that another process made meanwhile is left as it is, and no ke
   assert.equal(await folder.content(), "{}\n");
 });
 
-test("a torn last line has no effect, is reported, and is put aside before the next change", async (context) => {
+test("a torn last line has no effect, and is put aside when the file is opened, which is reported", async (context) => {
   const folder = new KeyFolder(context);
   const { keys, ids, lines } = await withThreeKeys(folder);
   const revoked = encodeKeyEvent({ event: "revoked", timeMs: folder.clock.wallMs(), id: ids[0] ?? "" });
   await folder.overwrite(`${lines.join("")}${revoked.slice(0, -1)}`);
   const store = await folder.open();
-  const told = /^the last \d+ bytes of \S+keys\.jsonl, from line 4 on, are an unfinished write \(.*\); the last change of a key has no effect$/;
+  const told = /^the last \d+ bytes of \S+keys\.jsonl, from line 4 on, .*; it was moved to \S+\.torn, and the last change of a key has no effect$/;
   assert.match(folder.reports.join("\n"), told);
+  assert.equal(await folder.content(), lines.join(""));
   assert.deepEqual(keys.map((key) => ask(store, key)), ids);
   await store.revoke(ids[1] ?? "");
-  assert.match(folder.reports[1] ?? "", /^the last line of \S+keys\.jsonl is unfinished; it was moved to \S+\.torn, /);
   const restarted = await folder.open();
   assert.deepEqual(keys.map((key) => ask(restarted, key)), [ids[0], "invalid", ids[2]]);
 });
 
 test("Keys.create() leaves no empty file if its first append fails, and one of another process alone", async () => {
-  for (const call of ["append", "sync", "syncFolder"]) {
+  for (const [call, effect] of [["append", /was not stored$/], ["sync", /may have been stored/], ["syncFolder", /was not stored$/]] as const) {
     const disk = new SimulatedDisk(new SeededRandom(1));
     const options = { disk: disk.boot(), clock: new ManualClock(), dataDir: "/keys", randomBytes: seededBytes(1) };
     const reports: string[] = [];
     const store = keysOver(await KeyFile.open({ ...options, report: (message) => reports.push(message) }), options);
     disk.plan = (_, name) => (name !== call ? "none" : name === "append" ? "short" : "error");
-    await assert.rejects(store.create(), /was not stored$/);
+    await assert.rejects(store.create(), effect);
     assert.deepEqual(disk.names(), [], call);
     let syncCount = 0;
     disk.plan = (_, name) => {
-      if (name === "sync" && ++syncCount === 2) {
+      if (name === "sync" && ++syncCount === 1) {
         disk.place("/keys/keys.jsonl", Buffer.from("restored\n"));
       }
       return "none";
@@ -170,4 +170,22 @@ test("a change of a key whose sync fails may have been stored, and no other is m
   await assert.rejects(store.create(), /, so the change was not stored$/);
   assert.equal(ask(store, key), id);
   assert.equal(reports.length, 1);
+});
+
+test("a key file whose torn end a full disk cannot take is not opened, and stays as it was until there is room", async () => {
+  const disk = new SimulatedDisk(new SeededRandom(1));
+  const options = { disk: disk.boot(), clock: new ManualClock(), dataDir: "/keys", randomBytes: seededBytes(1) };
+  const path = "/keys/keys.jsonl";
+  const { id } = await keysOver(await KeyFile.open({ ...options, report: assert.fail }), options).create();
+  const line = disk.seen(path);
+  const content = Buffer.concat([line, Buffer.from('{"event":"revo')]);
+  disk.place(path, content);
+  disk.plan = () => "short";
+  const refusal = /^Error: the last 14 bytes of \/keys\/keys\.jsonl, .* cannot be moved to \/keys\/keys\.jsonl\.torn \(only .*\); nothing is lost: /;
+  await assert.rejects(KeyFile.open({ ...options, report: assert.fail }), refusal);
+  assert.deepEqual([disk.names(), disk.seen(path)], [[path], content]);
+  disk.plan = () => "none";
+  const file = await KeyFile.open({ ...options, report: () => undefined });
+  assert.ok(file.keyring.get(id) !== undefined);
+  assert.deepEqual([disk.kept(path), disk.kept(`${path}.torn`).length], [line, 14]);
 });

@@ -14,7 +14,7 @@ test("a look at the file that fails, before a write or after its sync, costs one
     const file = await disk.boot().openToAppend(path);
     const reports: string[] = [];
     const report = (message: string): void => void reports.push(message);
-    const appender = new Appender({ file, path, lengthBytes: 0, report, tail: undefined });
+    const appender = new Appender({ file, path, lengthBytes: 0, report });
     let looks = 0;
     disk.plan = (_, name) => (name === "look" && ++looks === failing ? "blind" : "none");
     let kept = "";

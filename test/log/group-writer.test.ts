@@ -45,7 +45,7 @@ async function setUp(owner: Partial<TestOwner> = {}): Promise<Setting> {
     errorOf: ({ kind, reason }) => new Error(`${kind}: ${reason}`),
   };
   const report = (message: string): void => void reports.push(message);
-  const appender = new Appender({ file, path, lengthBytes: 0, report, tail: undefined, clock });
+  const appender = new Appender({ file, path, lengthBytes: 0, report, clock });
   const writer = new GroupWriter(wholeOwner, appender, () => undefined);
   return { disk, writer, reports, published, appender, clock };
 }
