@@ -8,7 +8,7 @@
  * it may look intact, since the pages of a group reach the disk in any order. A crash damages one group at most.
  */
 
-import type { LineFault } from "../base/checksum.ts";
+import { endOfChecksummedLine, type LineFault } from "../base/checksum.ts";
 import { type ReadableFile, readFully, upTo } from "../disk/file-bytes.ts";
 import { type Chunk, chunkBytesMax, Chunks, createChunk } from "./chunks.ts";
 
@@ -16,11 +16,9 @@ import { type Chunk, chunkBytesMax, Chunks, createChunk } from "./chunks.ts";
 export interface LineReader {
   /** Takes the next line `[start, end)`, without its newline. Returns undefined if it is intact. */
   take(bytes: DataView, start: number, end: number): LineFault | undefined;
-  /**
-   * Whether an intact line starts at `start`, ends no later than `end`, and proves that the line after the last one
-   * taken was synced. Called only after damage, at each place where an object may start, also within a line: the
-   * newline before it may be lost.
-   */
+  /** The longest line that may prove anything. */
+  readonly lineBytesMax: number;
+  /** Whether the line `[start, end)`, whose checksum is right, proves that the one after the last taken was synced. */
   provesEarlierLines(bytes: DataView, start: number, end: number): boolean;
 }
 
@@ -91,9 +89,11 @@ export async function readLog(log: ReadableFile, reader: LineReader, options: Re
   if (kind === "wrong") {
     return corrupt(reason);
   }
-  const proof = await findProof(file, reader, offset + 1, options.signal);
-  if (proof !== undefined) {
-    return corrupt(`${reason}; an intact line at byte ${proof} shows that it was once whole on disk`);
+  for await (const found of findLines(file, offset + 1, reader.lineBytesMax)) {
+    options.signal?.throwIfAborted();
+    if (reader.provesEarlierLines(found.view, found.start, found.end)) {
+      return corrupt(`${reason}; an intact line at byte ${found.offset} shows that it was once whole on disk`);
+    }
   }
   const tornBytes = file.size() - offset;
   const { tornBytesMax } = options;
@@ -154,36 +154,34 @@ class LineScan {
 const blank: LineFault = { kind: "damage", reason: "a blank line" };
 const tooLong: LineFault = { kind: "damage", reason: `a line of more than ${lineBytesMax} bytes` };
 
-/** The offset of the first line from `from` on that proves that the damage before it was once synced. */
-async function findProof(
-  file: ReadableFile,
-  reader: LineReader,
-  from: number,
-  signal: AbortSignal | undefined,
-): Promise<number | undefined> {
-  const remainingBytes = Math.max(file.size() - from, 0) + lineBytesMax + 1;
-  const { bytes: window, view } = createChunk(Math.min(chunkBytesMax, remainingBytes));
-  for (let position = from; ; ) {
-    signal?.throwIfAborted();
+/** A line with a right checksum: `[start, end)` of `view`, without its newline. */
+export interface FoundLine {
+  readonly view: DataView;
+  readonly start: number;
+  readonly end: number;
+  /** Where it begins in the file. */
+  readonly offset: number;
+}
+
+/** Finds lines in what is damaged, from `from` on, also within another line: the newline before them may be lost. */
+export async function* findLines(file: ReadableFile, from: number, bytesMax: number): AsyncGenerator<FoundLine> {
+  const { bytes: window, view } = createChunk(Math.min(chunkBytesMax, Math.max(file.size() - from, 0) + 1));
+  for (let position = from, isLast = false; !isLast; ) {
     const count = await readFully(file, window, position);
-    const isLast = count < window.length;
+    isLast = count < window.length;
     // A line that begins further on may be cut by the window's end: the next window has it whole.
-    const startsEnd = isLast ? count : count - lineBytesMax;
+    const startsEnd = isLast ? count : count - bytesMax;
     const seen = window.subarray(0, count);
     let lineEnd = -1; // Searched only once for each line: junk may be full of bytes that look like starts.
-    for (let start = seen.indexOf(objectStart); start >= 0 && start < startsEnd; ) {
+    for (let start = -1; (start = seen.indexOf(objectStart, start + 1)) >= 0 && start < startsEnd; ) {
       if (lineEnd < start) {
         const found = seen.indexOf(newline, start);
         lineEnd = found < 0 ? count : found;
       }
-      const end = Math.min(lineEnd, start + lineBytesMax);
-      if (reader.provesEarlierLines(view, start, end)) {
-        return position + start;
+      const end = endOfChecksummedLine(view, start, Math.min(lineEnd, start + bytesMax));
+      if (end >= 0) {
+        yield { view, start, end, offset: position + start };
       }
-      start = seen.indexOf(objectStart, start + 1);
-    }
-    if (isLast) {
-      return undefined;
     }
     position += startsEnd;
   }

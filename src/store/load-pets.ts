@@ -8,7 +8,7 @@
  * moved, which no crash does.
  */
 
-import { endOfChecksummedLine, type LineFault } from "../base/checksum.ts";
+import type { LineFault } from "../base/checksum.ts";
 import type { ReadableFile } from "../disk/file-bytes.ts";
 import { groupBytesMax } from "../log/group-writer.ts";
 import { type LineReader, type LogEnd, readLog, type ReadLogOptions } from "../log/reader.ts";
@@ -33,6 +33,7 @@ export function loadPets(file: ReadableFile, sink: PetSink, { hashes, ...options
 }
 
 class PetLineReader implements LineReader {
+  readonly lineBytesMax = petLineBytesMax;
   readonly #sink: PetSink;
   readonly #hashes: LoadOptions["hashes"];
   readonly #line = createPetLine();
@@ -113,12 +114,8 @@ class PetLineReader implements LineReader {
 
   provesEarlierLines(bytes: DataView, start: number, end: number): boolean {
     const line = this.#line;
-    const lineEnd = endOfChecksummedLine(bytes, start, Math.min(end, start + petLineBytesMax));
-    if (lineEnd < 0) {
-      return false;
-    }
     // Unknown members count as proof: what a newer release wrote must not be set aside as a torn tail.
-    const isKnown = readPetLine(bytes, start, lineEnd, line) === undefined;
+    const isKnown = readPetLine(bytes, start, end, line) === undefined;
     // In the group that was being written, only the first line proves anything. A line of a later group proves that it
     // was synced. A line of an earlier group proves nothing, since a torn tail may hold old pages.
     const nextNumber = this.#lastNumber + 1;

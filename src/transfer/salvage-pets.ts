@@ -9,11 +9,13 @@
 import { checksumBytes, textOf } from "../base/checksum.ts";
 import { pluralize } from "../base/pluralize.ts";
 import { readBytes, type ReadableFile } from "../disk/file-bytes.ts";
+import { findLines, type FoundLine } from "../log/reader.ts";
 import { HierarchicalBitSet } from "../store/hierarchical-bit-set.ts";
 import { idempotencyHashCharacters } from "../store/idempotency-table.ts";
 import { Gaps } from "../store/load-pets.ts";
-import { fileStatuses, type LineContent, removedIndex } from "../store/pet-line.ts";
-import { type IntactLine, intactLines } from "./intact-lines.ts";
+import {
+  createPetLine, fileStatuses, type LineContent, type PetLine, petLineBytesMax, readPetLine, removedIndex,
+} from "../store/pet-line.ts";
 import type { PetFileLines } from "./pet-file-lines.ts";
 
 /** The shortest line. */
@@ -29,6 +31,7 @@ export async function* salvagePets(
   lines: PetFileLines,
   say: (loss: string) => void,
 ): AsyncGenerator<Uint8Array> {
+  const line = createPetLine();
   const gaps = new Gaps();
   const removed = new HierarchicalBitSet();
   let [number, end, lostCount, lostIdCount] = [0, 0, 0, 0];
@@ -37,7 +40,6 @@ export async function* salvagePets(
   const loseIds = (id: number, what: string): void => {
     const after = lines.lastId;
     if (id > after) {
-      // Where there are more ids than lines, one of the lines was a gap.
       const orGap = id - after > lostCount - lostIdCount ? ", or gone before" : "";
       say(`${what}: ${rangeOf("animal", after, id)}${orGap}; no other animal gets the id`);
       gaps.add({ id, after });
@@ -47,8 +49,11 @@ export async function* salvagePets(
   };
   /** The lost lines of which no lost id is the cause. If there are more ids than lines, one of the lines was a gap. */
   const otherCount = (): number => lostCount - (lostIdCount > lostCount ? 1 : lostIdCount);
-  for await (const found of intactLines(file)) {
-    const { id, kind, after, statusIndex, atSeconds, ...line } = found.line;
+  for await (const found of findLines(file, 0, petLineBytesMax)) {
+    if (!isPetLine(found, line)) {
+      continue;
+    }
+    const { id, kind, after, statusIndex, atSeconds } = line;
     const place = `the line with number ${line.number}, at byte ${found.offset},`;
     if (line.number <= number || (kind !== "change" && id <= lines.lastId)) {
       const reason = "stands behind a later one: lines were moved or doubled, or two histories are mixed";
@@ -74,7 +79,7 @@ export async function* salvagePets(
       gaps.add({ id, after });
       lines.skipTo(id);
     } else {
-      lines.add(contentOf(found), atSeconds);
+      lines.add(contentOf(found, line), atSeconds);
     }
     if (lines.isFull) {
       yield lines.take();
@@ -96,11 +101,23 @@ export async function* salvagePets(
   yield lines.take();
 }
 
+/** Lines of keys.jsonl and limits.json have such checksums, too. A disk may have written them here. */
+const otherLine = /^\{"(?:event|version)":/;
+
+/** Whether it is a line of animals, which is read into `line`. @throws {Error} a newer release wrote it */
+function isPetLine({ view, start, end, offset }: FoundLine, line: PetLine): boolean {
+  const fault = readPetLine(view, start, end, line);
+  if (fault !== undefined && !otherLine.test(textOf(view, start, end))) {
+    throw new Error(`byte ${offset}: ${fault.reason}`);
+  }
+  return fault === undefined;
+}
+
 function rangeOf(noun: string, after: number, last: number): string {
   return last === after + 1 ? `${noun} ${last}` : `${noun}s ${after + 1} to ${last}`;
 }
 
-function contentOf({ view, start, line }: IntactLine): LineContent {
+function contentOf({ view, start }: FoundLine, line: PetLine): LineContent {
   const { id, kind, statusIndex, statusStart, hashStart } = line;
   const json = kind === "change" ? "" : `${textOf(view, start, statusStart)}${fileStatuses[statusIndex]}"}`;
   const hashEnd = hashStart + idempotencyHashCharacters;
