@@ -98,7 +98,8 @@ export function checkDatabase(storage: DatabaseStorage): Promise<string> {
     const database = new Database(pool, () => undefined);
     return inspect(database, systemClock).catch((error: unknown) => {
       const refusal = unusable(storage, error);
-      throw database.isAvailable ? new Error(refusal.message, { cause: error }) : refusal;
+      const isReached = !(error instanceof DatabaseError && error.effect === "none");
+      throw isReached ? new Error(refusal.message, { cause: error }) : refusal;
     });
   });
 }

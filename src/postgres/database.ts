@@ -4,21 +4,17 @@
  */
 
 import { hash } from "node:crypto";
-import { performance } from "node:perf_hooks";
-import { clearTimeout, setTimeout } from "node:timers";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { messageOf } from "../base/error-message.ts";
 import type { Report } from "../base/report.ts";
 import { StorageUnavailableError } from "../pets/pet-store.ts";
-import { Connections, noAnswer, trialMs, within } from "./connections.ts";
+import { Connections, within } from "./connections.ts";
 import { DatabaseError, isRolledBack, isTimeout, isVictim, sqlState } from "./database-error.ts";
 import { type DatabasePool, type PoolClient, type Row, sendReplicated } from "./pool.ts";
 import { Refusals } from "./refusals.ts";
 
 const statementMs = 3_000;
-/** How long after a statement was sent a trial begins, so that it is over when the statement is given up. */
-const doubtMs = statementMs - trialMs - 100;
 /** How long a read may take in the database, so that it ends there before it is given up here. */
 const readMs = 2_500;
 export const lockMs = 2_000;
@@ -50,6 +46,12 @@ const otherNamesStates: ReadonlySet<string | undefined> = new Set(["26000", "42P
 /** Sends a statement of a transaction. */
 export type Query = (text: string, values?: unknown[], limitMs?: number) => Promise<readonly Row[]>;
 
+interface AttemptOptions {
+  readonly kind?: "read" | "write";
+  /** How long the answer may take. */
+  readonly limitMs?: number | undefined;
+}
+
 export class Database {
   readonly #refusals: Refusals;
   readonly #connections: Connections;
@@ -76,7 +78,7 @@ export class Database {
     }
     for (let isAgain = false; ; isAgain = true) {
       try {
-        return await this.attempt(text, values, kind);
+        return await this.attempt(text, values, { kind });
       } catch (error) {
         const wasVictim = error instanceof DatabaseError && isVictim(error.cause);
         if (wasVictim && isAgain) {
@@ -95,39 +97,40 @@ export class Database {
   }
 
   /** Runs a statement once, even while the database is away: so it shows when the database is back. */
-  async attempt(text: string, values: unknown[] = [], kind: "read" | "write" = "write"): Promise<readonly Row[]> {
+  async attempt(
+    text: string,
+    values: unknown[] = [],
+    { kind = "write", limitMs = statementMs }: AttemptOptions = {},
+  ): Promise<readonly Row[]> {
     const connections = this.#connections;
-    const client = await connections.take();
-    const sentMs = performance.now();
-    const doubtTimer = setTimeout(() => void connections.doubt(noAnswer(statementMs), sentMs), doubtMs);
+    if (kind === "write") {
+      connections.noteSent();
+    }
+    const client = await connections.take().catch((error: unknown) => {
+      connections.noteFailure(error);
+      throw error;
+    });
     try {
-      const rows = await within(statementMs, this.#send(client, text, values));
-      connections.giveBack(client, false);
-      connections.noteAnswer(kind);
+      const rows = await within(limitMs, this.#send(client, text, values));
+      client.release();
+      if (kind === "write") {
+        connections.noteAnswer();
+      }
       return rows;
     } catch (error) {
       const isRefused = isRolledBack(error);
       const state = sqlState(error);
-      connections.giveBack(client, !isRefused || state === replicaState || state === schemaMissingState);
-      if (isTimeout(error)) {
-        void connections.doubt(error, sentMs).then(() => {
-          if (this.isAvailable) {
-            this.#refusals.report("a statement", "silent", error);
-          }
-        });
-      } else if (state === replicaState) {
-        connections.noteReplica(error); // The next connection may lead to the primary.
-      } else if (state === schemaMissingState) {
+      const isAnswer = isRefused && state !== replicaState && state !== schemaMissingState;
+      client.release(!isAnswer); // The next connection may lead to the primary.
+      if (isAnswer && kind === "write") {
+        connections.noteAnswer();
+      } else if (!isAnswer) {
         connections.noteFailure(error);
-      } else if (isRefused) {
-        connections.noteAnswer(kind);
-        if (!isVictim(error)) {
-          this.#refusals.report("a statement", String(state), error);
-        }
+      }
+      if (this.isAvailable && (isTimeout(error) || (isAnswer && !isVictim(error)))) {
+        this.#refusals.report("a statement", state ?? "silent", error);
       }
       throw new DatabaseError(isRefused ? "none" : "unknown", error);
-    } finally {
-      clearTimeout(doubtTimer);
     }
   }
 
@@ -191,10 +194,10 @@ export class Database {
       const result = await work(query);
       await query(`SELECT ${setDurable}`);
       await query(end);
-      this.#connections.giveBack(client, false);
+      client.release();
       return result;
     } catch (error) {
-      this.#connections.giveBack(client, true); // This rolls back.
+      client.release(true); // This rolls back.
       throw error;
     }
   }

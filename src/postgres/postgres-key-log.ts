@@ -20,7 +20,7 @@ import { encodeKeyEvent } from "../keys/key-line.ts";
 import { KeyError } from "../keys/key.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { DatabaseError } from "./database-error.ts";
-import { boundedRead, type Database, decisionMs } from "./database.ts";
+import { boundedRead, type Database, decisionMs, lockMs } from "./database.ts";
 import { KeyEventReader } from "./key-event-reader.ts";
 import type { Row } from "./pool.ts";
 
@@ -32,6 +32,12 @@ export interface PostgresKeyLogOptions {
 
 /** If the last poll was longer ago, a key that this instance does not know may have been made by another one. */
 const currentMs = 1_000;
+/** If polls have failed for so long, although the database answers, the operator is told. */
+const tellMs = 3_000;
+/** How long the first poll without an answer may take: another connection is tried before the database is away. */
+const pollMs = 1_000;
+/** How long those after it may take: a refusal because of a lock is an answer. Longer would hold up the recovery. */
+const laterPollMs = lockMs + 250;
 /** The most events that are applied in one turn of the event loop, in about 1 ms. */
 const readMax = 1_000;
 /** The values are numbers alone, so nothing has to be quoted. */
@@ -163,13 +169,14 @@ export class PostgresKeyLog implements KeyLog {
 
   async #poll(): Promise<void> {
     try {
-      await this.#read();
+      await this.#read(this.#isCurrent ? pollMs : laterPollMs);
       if (this.#fault !== undefined) {
         this.#fault = undefined;
         this.#options.report("the key events in the database can be read again");
       }
     } catch (error) {
-      if (error instanceof DatabaseError && (this.#isCurrent || !this.#options.database.isAvailable)) {
+      const isBrief = performance.now() - this.#readMs < tellMs;
+      if (error instanceof DatabaseError && (isBrief || !this.#options.database.isAvailable)) {
         return; // The next poll tries again; if the database stays away, `Database` reports that.
       }
       const fault = error instanceof DatabaseError ? `Cannot read keys: ${messageOf(error)}` : messageOf(error);
@@ -182,11 +189,12 @@ export class PostgresKeyLog implements KeyLog {
   }
 
   /** Applies new events. @throws {KeyError} one of them cannot be read */
-  async #read(): Promise<void> {
+  async #read(limitMs?: number): Promise<void> {
+    const { database } = this.#options;
     for (let isWhole = false; !isWhole; ) {
       const { seq: knownSeq, lastLine: knownLine } = this.#events;
       const sentMs = this.clock.monotonicMs();
-      const rows = await this.#options.database.attempt(readText(Math.max(0, knownSeq - 1), readMax));
+      const rows = await database.attempt(readText(Math.max(0, knownSeq - 1), readMax), [], { limitMs });
       if (rows[0] !== undefined) {
         this.clock.set(Number(rows[0]["now_ms"]), sentMs);
       }

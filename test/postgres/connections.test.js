@@ -7,7 +7,6 @@ import { EventEmitter } from "node:events";
 import { connect, createServer } from "node:net";
 import { after, test } from "node:test";
 import { setImmediate as eventLoopTurn, setTimeout } from "node:timers/promises";
-import { CircuitBreaker } from "../../build/src/postgres/circuit-breaker.js";
 import { Database } from "../../build/src/postgres/database.js";
 import { mockTimers } from "../../build/test/support/mock-timers.js";
 import { openPool, skip, skipFaults, startPostgres } from "./postgres-server.js";
@@ -95,29 +94,6 @@ test("a connection that is ended fails the statement that was on it, and no othe
     assert.equal(database.isAvailable, true);
     assert.deepEqual(await database.run("SELECT 1"), [{ answer: "1" }]);
   }
-});
-
-test("while nothing works, a new connection that hangs holds up no other one", async (context) => {
-  const timers = mockTimers(context, "setTimeout");
-  const pool = newPool();
-  const database = new Database(pool, () => undefined);
-  pool.connect = () => Promise.reject(pool.refusal());
-  await assert.rejects(database.attempt("SELECT 1"), { message: /no login/ });
-  pool.connect = () => new Promise(() => undefined);
-  const hanging = database.attempt("SELECT 1");
-  await eventLoopTurn();
-  pool.connect = async () => pool.open();
-  let answer;
-  void database.attempt("SELECT 1").then((rows) => (answer = rows));
-  for (let turn = 0; turn < 5; turn += 1) {
-    await eventLoopTurn();
-  }
-  assert.deepEqual(answer, [{ answer: "1" }]);
-  assert.equal(database.isAvailable, true);
-  timers.tick(2_000); // It is given up, and tried again after a pause.
-  await eventLoopTurn();
-  timers.tick(50);
-  await hanging;
 });
 
 test("a connection that is ended in the packet that ends its opening ends no process", { skip: skipFaults }, async (context) => {
@@ -229,22 +205,6 @@ test("a statement that gets no answer fails alone while others get theirs", { sk
   database.close();
 });
 
-test("one silent statement of a quiet instance fails alone: a trial on another connection is answered", { skip }, async (context) => {
-  const pool = openPool(context, await postgres.createDatabase());
-  const reports = [];
-  const database = new Database(pool, (message) => reports.push(message));
-  let isOver = false;
-  const slow = assert.rejects(database.run("SELECT pg_sleep(4)"), { effect: "unknown" }).then(() => (isOver = true));
-  while (!isOver) {
-    assert.equal(database.isAvailable, true);
-    await setTimeout(20);
-  }
-  await slow;
-  await timeUntil("it is told", () => reports.length > 0);
-  assert.deepEqual([database.isAvailable, reports], [true, ["the database did not answer a statement: no answer within 3 s"]]);
-  database.close();
-});
-
 test("a statement that is rolled back twice for others is told, as with another isolation level", async () => {
   const pool = newPool();
   const reports = [];
@@ -256,53 +216,4 @@ test("a statement that is rolled back twice for others is told, as with another 
   assert.deepEqual([tries, reports], [2, ["the database refused a statement: could not serialize access"]]);
   assert.equal(database.isAvailable, true);
   database.close();
-});
-
-test("lines about the state come at most once in ten seconds, and the last one is true", async (context) => {
-  let nowMs = 0;
-  context.mock.method(performance, "now", () => nowMs);
-  const timers = mockTimers(context, "setTimeout");
-  const pool = newPool();
-  const reports = [];
-  const database = new Database(pool, (message) => reports.push([nowMs, /again/.test(message) ? "again" : "away"]));
-  const turn = async (isRefused) => {
-    nowMs += 100;
-    timers.tick(100);
-    pool.connect = async () => (isRefused ? Promise.reject(pool.refusal()) : pool.open());
-    await database.attempt("SELECT 1").catch(() => undefined);
-    assert.equal(database.isAvailable, !isRefused);
-  };
-  for (let count = 0; count < 305; count += 1) {
-    await turn(count % 2 === 0 || count > 290);
-  }
-  assert.deepEqual(reports.slice(0, 1), [[100, "away"]]);
-  assert.ok(reports.every(([atMs], index) => index === 0 || atMs - reports[index - 1][0] >= 10_000), `${reports}`);
-  for (let count = 0; count < 205; count += 1) {
-    await turn(count < 105);
-  }
-  assert.deepEqual(reports.at(-1)[1], "again");
-  database.close();
-});
-
-test("an answered trial does not close a circuit breaker that something else has opened meanwhile", async () => {
-  const breaker = new CircuitBreaker(() => undefined);
-  let end;
-  const trial = breaker.halfOpen(() => new Promise((resolve) => (end = resolve)).then(() => breaker.endTrial()));
-  breaker.open(new Error("the server only reads"));
-  end();
-  await trial;
-  assert.equal(breaker.isOpen, true);
-});
-
-test("a stopped circuit breaker writes no line any more", (context) => {
-  let nowMs = 0;
-  context.mock.method(performance, "now", () => nowMs);
-  const reports = [];
-  const breaker = new CircuitBreaker((message) => reports.push(message));
-  breaker.open(new Error("cut"));
-  breaker.stop();
-  nowMs += 10_000;
-  breaker.close();
-  breaker.open(new Error("cut again"));
-  assert.deepEqual(reports, ["the database cannot be used, requests get 503 until it can: cut"]);
 });

