@@ -3,8 +3,9 @@
 
 import { isatty } from "node:tty";
 
+import { endProcess, finishOutput, stopSignal } from "./cli/ending.ts";
 import { run } from "./cli/run.ts";
-import { endProcess, finishOutput, processTerminal, stopSignal } from "./cli/terminal.ts";
+import { processTerminal } from "./cli/terminal.ts";
 
 const terminal = processTerminal();
 let isServer = false;

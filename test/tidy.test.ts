@@ -151,9 +151,10 @@ test("only disk, TLS and the command line use files, and only wire uses node:htt
 const filesOfStarts: Readonly<Record<string, readonly string[]>> = {
   "src/cli/console-pages.ts": ["readFileSync", "readdirSync"],
   "src/cli/import.ts": ["realpathSync", "statSync"],
+  "src/cli/output.ts": ["fstatSync", "openSync", "writeSync"],
   "src/cli/salvage.ts": ["readdirSync"],
   "src/cli/serve.ts": ["readFileSync"],
-  "src/cli/terminal.ts": ["closeSync", "fstatSync", "openSync", "writeSync"],
+  "src/cli/terminal.ts": ["closeSync", "fstatSync"],
 };
 
 test("nothing waits for a file on the main thread while the service runs", () => {

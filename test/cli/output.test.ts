@@ -5,7 +5,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { exitDone, finishOutput, Output, type WriteLater } from "../../src/cli/terminal.ts";
+import { finishOutput } from "../../src/cli/ending.ts";
+import { Output, type WriteLater } from "../../src/cli/output.ts";
+import { exitDone } from "../../src/cli/terminal.ts";
 import { recordingTerminal } from "../support/terminal.ts";
 
 /** A descriptor with room for so many bytes; without room its writes fail with the code. */
