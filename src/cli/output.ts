@@ -65,8 +65,7 @@ export class Output {
   async finish(graceMs: number): Promise<Error | undefined> {
     const deadlineMs = systemClock.monotonicMs() + graceMs;
     while (this.#waiting.length > 0 && systemClock.monotonicMs() < deadlineMs) {
-      await delay(retryMs);
-      this.#flush();
+      await delay(retryMs); // What is waiting has a timer, or a write that is under way.
     }
     return this.#firstError;
   }
