@@ -75,11 +75,3 @@ async function whoIsRefused(path: string): Promise<string> {
   const [user, owner] = [await userName(process.geteuid?.() ?? 0), await userName(stats?.uid ?? 0)];
   return `user ${user} is refused ${place} (mode ${((stats?.mode ?? 0) & 0o7777).toString(8)}, owner ${owner})`;
 }
-
-/** A failure to read the file, with its path: a system error about an open file does not contain it. */
-export function readError(path: string, cause: unknown): Error {
-  if (cause instanceof RefusedError) {
-    return cause;
-  }
-  return Object.assign(new Error(`Cannot read ${path}: ${messageOf(cause)}`, { cause }), { code: codeOf(cause), path });
-}

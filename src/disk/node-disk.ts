@@ -74,7 +74,7 @@ function nodeFile(path: string, handle: FileHandle, { dev, ino, size }: fs.Stats
   const descriptor = handle.fd; // The methods of a FileHandle take longer.
   const isSame = (found: fs.Stats): boolean => found.ino === ino && found.dev === dev;
   return {
-    read: (target, position) => read(descriptor, target, position),
+    read: (target, position) => withPath(path, read(descriptor, target, position)),
     append: (bytes) => withPath(path, write(descriptor, bytes, null)),
     /** Writes through another handle: on Linux, one with O_APPEND writes at the end whatever the position. */
     async overwrite(bytes, position) {
@@ -94,7 +94,7 @@ function nodeFile(path: string, handle: FileHandle, { dev, ino, size }: fs.Stats
       }
     },
     sync: () => withPath(path, sync(handle, "datasync")),
-    truncate: (size) => promised((done) => fs.ftruncate(descriptor, size, done)),
+    truncate: (size) => withPath(path, promised((done) => fs.ftruncate(descriptor, size, done))),
     size: () => size,
     async stat() {
       const found = await undefinedIfAbsent(stat(path));

@@ -12,7 +12,6 @@ import { messageOf } from "../base/error-message.ts";
 import { checkWhole } from "../disk/atomic-folder.ts";
 import type { Disk, DiskFile, FolderSurroundings } from "../disk/disk.ts";
 import { fileOf, type ReadableFile, readBytes, readWholeFile } from "../disk/file-bytes.ts";
-import { readError } from "../disk/file-errors.ts";
 import type { KeyLog } from "../keys/key-commands.ts";
 import { type KeyEvent, kindOf, type Lift } from "../keys/key-events.ts";
 import { decodeKeyEvent, encodeKeyEvent, keyLineBytesMax } from "../keys/key-line.ts";
@@ -61,17 +60,14 @@ export class KeyFile implements KeyLog {
     await checkWhole(disk, dataDir);
     const keys = new KeyFile(options);
     const path = keys.#path;
-    const unreadable = (error: unknown): never => {
-      throw readError(path, error);
-    };
-    const isToAppend = !isReadOnly && (await disk.exists(path).catch(unreadable));
-    const file = await (isToAppend ? disk.openToAppend(path) : disk.openToRead(path)).catch(unreadable);
+    const isToAppend = !isReadOnly && (await disk.exists(path));
+    const file = await (isToAppend ? disk.openToAppend(path) : disk.openToRead(path));
     if (file === undefined) {
       return keys;
     }
     keys.exists = true;
     try {
-      await keys.#begin(file, await applyKeyLines(file, keys.keyring).catch(unreadable));
+      await keys.#begin(file, await applyKeyLines(file, keys.keyring));
       return keys;
     } catch (error) {
       await file.close();

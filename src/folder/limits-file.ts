@@ -16,7 +16,6 @@ import type { Report } from "../base/report.ts";
 import { SerialQueue } from "../base/serial-queue.ts";
 import type { Disk, Lock } from "../disk/disk.ts";
 import { readWholeFile, replaceFile } from "../disk/file-bytes.ts";
-import { readError } from "../disk/file-errors.ts";
 import { type Ban, isRemembered, noBan } from "../limits/ban.ts";
 import { type KeyLimits, withInstants } from "../limits/key-limits.ts";
 import type { MemoryLimiter } from "../limits/memory-limiter.ts";
@@ -113,9 +112,7 @@ export async function openLimitsFile(options: LimitsFileOptions): Promise<Limits
  */
 export async function loadLimits(disk: Disk, dataDir: string, limiter: MemoryLimiter): Promise<string | undefined> {
   const path = join(dataDir, limitsFileName);
-  const bytes = await readWholeFile(disk, path).catch((error: unknown) => {
-    throw readError(path, error);
-  });
+  const bytes = await readWholeFile(disk, path);
   const saved = bytes && decodeSnapshot(bytes);
   if (typeof saved === "object") {
     restoreLimits(limiter, saved);

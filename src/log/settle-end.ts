@@ -6,7 +6,6 @@ import { messageOf } from "../base/error-message.ts";
 import type { Report } from "../base/report.ts";
 import type { Disk, DiskFile } from "../disk/disk.ts";
 import { appendAll, readBytes } from "../disk/file-bytes.ts";
-import { readError } from "../disk/file-errors.ts";
 import { type CorruptEnd, type LogEnd, tornText } from "./reader.ts";
 
 export interface LogToSettle {
@@ -37,9 +36,7 @@ export async function settleEnd(log: LogToSettle): Promise<void> {
   const { kind, lengthBytes } = end;
   const sizeBytes = lengthBytes + (kind === "torn" ? end.tornBytes : 0);
   const position = Math.max(lengthBytes - groupBytesMax, 0); // No group is longer, so this includes the last one.
-  const bytes = await readBytes(file, sizeBytes - position, position).catch((error: unknown) => {
-    throw readError(path, error);
-  });
+  const bytes = await readBytes(file, sizeBytes - position, position);
   const asidePath = `${path}.torn`;
   try {
     const { isInPlace, byteCount } = await file.stat();

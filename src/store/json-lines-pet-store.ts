@@ -10,10 +10,8 @@ import { randomBytes as secureBytes } from "node:crypto";
 import { join } from "node:path";
 
 import { type Clock, reportProgress, systemClock } from "../base/clock.ts";
-import { hasCode } from "../base/error-message.ts";
 import { checkWhole } from "../disk/atomic-folder.ts";
 import type { Disk } from "../disk/disk.ts";
-import { readError } from "../disk/file-errors.ts";
 import { Appender, type AppendTimes } from "../log/appender.ts";
 import type { Chunk } from "../log/chunks.ts";
 import { type EncodedGroup, groupBytesMax, GroupWriter } from "../log/group-writer.ts";
@@ -59,13 +57,10 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
   const path = join(dataDir, petFileName);
   const file = await disk.openToAppend(path);
   const hashes = new IdempotencyHashes(clock, randomBytes(seedBytes));
-  const unreadable = (error: unknown): never => {
-    throw hasCode(error, "EIO") ? readError(path, error) : error;
-  };
   try {
     const catalogue = new Catalogue(petStatuses);
     const onProgress = reportProgress(clock, report, `loading ${path}`, file.size());
-    const end = await loadPets(file, catalogue, { hashes, onProgress, signal: options.signal }).catch(unreadable);
+    const end = await loadPets(file, catalogue, { hashes, onProgress, signal: options.signal });
     if (end.kind === "corrupt") {
       throw new DamagedLogError(`Cannot start: ${damageText(path, end)}`);
     }

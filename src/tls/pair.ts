@@ -7,7 +7,7 @@ import { createSecureContext, rootCertificates, type SecureContextOptions } from
 import { messageOf } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
 import type { Level } from "../base/report.ts";
-import { readError, withPath } from "../disk/file-errors.ts";
+import { withPath } from "../disk/file-errors.ts";
 
 export interface PairPaths {
   readonly cert: string;
@@ -44,9 +44,7 @@ export async function readPair(paths: PairPaths): Promise<Pair> {
 
 /** @param label of a PEM block that the file must contain */
 async function readPem(path: string, label: string): Promise<Buffer> {
-  const bytes = await withPath(path, readByHandle(path)).catch((error: unknown) => {
-    throw readError(path, error);
-  });
+  const bytes = await withPath(path, readByHandle(path));
   const text = bytes.toString("latin1");
   const labels = Array.from(text.matchAll(/-----BEGIN ([A-Z0-9 ]+)-----/g), ([, found = ""]) => found);
   const own = labels.filter((found) => found.endsWith(label));

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { runInNewContext } from "node:vm";
 
 import { messageOf } from "../../src/base/error-message.ts";
-import { readError, undefinedIfAbsent } from "../../src/disk/file-errors.ts";
+import { explain, undefinedIfAbsent } from "../../src/disk/file-errors.ts";
 
 test("messageOf() of a failure to connect to several addresses names each, since it has no message itself", () => {
   const failures = [new Error("connect ECONNREFUSED ::1:1"), new Error("connect ECONNREFUSED 127.0.0.1:1")];
@@ -18,6 +18,6 @@ test("errors of another realm are read as our own: under Jest, the library and N
   assert.equal(await undefinedIfAbsent(Promise.reject(absent)), undefined);
   assert.equal(messageOf(absent), "no such file");
   assert.equal(messageOf(unreached), "refused; unreachable");
-  const { message, code } = readError("keys.jsonl", absent) as NodeJS.ErrnoException;
-  assert.deepEqual([message, code], ["Cannot read keys.jsonl: no such file", "ENOENT"]);
+  const { message, code } = await explain(Object.assign(absent, { syscall: "read" }), "/keys.jsonl") as NodeJS.ErrnoException;
+  assert.deepEqual([message, code], ["/keys.jsonl: no such file", "ENOENT"]);
 });

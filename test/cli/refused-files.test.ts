@@ -115,5 +115,5 @@ test("a certificate or key that cannot be read, or is not there, stops the start
   assert.deepEqual([refused.code, refused.stderr], [2, `${begin} user ${user} is refused ${cert} (mode 0, owner ${owner})\n`]);
   chmodSync(cert, 0o644);
   const absent = await run([...start, ...flags], { program });
-  assert.deepEqual([absent.code, absent.stderr], [2, `${begin} Cannot read ${key}: ENOENT: no such file or directory, open '${key}'\n`]);
+  assert.deepEqual([absent.code, absent.stderr], [2, `${begin} ENOENT: no such file or directory, open '${key}'\n`]);
 });

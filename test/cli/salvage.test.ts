@@ -143,7 +143,7 @@ test("keys are never taken from a keys.jsonl with a damaged line, the last one t
   }
   const { code, stderr } = await runHere(["check", "--data", data, "--salvage", target]);
   assert.deepEqual([code, readdirSync(target)], [1, ["pets.jsonl"]], "files that cannot be read do not end the salvage of the animals");
-  assert.equal(stderr.match(/: left out (keys\.jsonl|limits\.json): EISDIR/g)?.length, 2, stderr);
+  assert.equal(stderr.match(/: left out (keys\.jsonl|limits\.json): .*EISDIR/g)?.length, 2, stderr);
 });
 
 test("of a folder with two histories nothing is written", async (context) => {

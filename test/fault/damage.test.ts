@@ -184,7 +184,7 @@ test("a start and check refuse a file that cannot be read, also in a torn tail, 
       const disk = new SimulatedDisk(new SeededRandom(1));
       disk.place(path, content);
       disk.spoil(path, bad);
-      const refusal = new RegExp(`Cannot read ${path}: EIO: i/o error, read`);
+      const refusal = new RegExp(`${path}: EIO: i/o error, read`);
       await assert.rejects(openPetStore({ disk: disk.boot(), dataDir, report: assert.fail }), { code: "EIO", message: refusal });
       const terminal = recordingTerminal();
       assert.equal(await check(["--data", dataDir], terminal, disk.boot()), 1);

@@ -39,9 +39,9 @@ interface File {
 export const badBytes = 16;
 
 /** Reads as a kernel does: up to the block that cannot be read, and fails at the block itself. */
-function readSome({ seen, bad = Infinity }: File, target: Uint8Array, position: number): number {
+function readSome(path: string, { seen, bad = Infinity }: File, target: Uint8Array, position: number): number {
   if (position >= bad && position < bad + badBytes) {
-    throw Object.assign(new Error("EIO: i/o error, read"), { code: "EIO" });
+    throw Object.assign(new Error(`${path}: EIO: i/o error, read`), { code: "EIO" });
   }
   return seen.subarray(position, position < bad ? bad : Infinity).copy(target);
 }
@@ -191,7 +191,7 @@ export class SimulatedDisk {
     const file = this.#file(path);
     const size = file.seen.length;
     return {
-      read: (target, position) => call("read", () => readSome(file, target, position)),
+      read: (target, position) => call("read", () => readSome(path, file, target, position)),
       append: (bytes) =>
         call("append", (isShort) => {
           const count = isShort ? this.#random.integer(0, bytes.length - 1) : bytes.length;

@@ -60,7 +60,7 @@ test("each message names the file at fault, and the reason in words", { skip: no
     [cert, halfKey, halfKey, /^ is not whole: /],
     [damaged, key, damaged, /^ cannot be used: ./],
     [cert, damagedKey, damagedKey, /^ cannot be used: ./],
-    [inFolder("none"), key, `Cannot read ${inFolder("none")}`, /^: ENOENT/],
+    [inFolder("none"), key, `ENOENT: no such file or directory, open '${inFolder("none")}`, /^'$/],
     [cert, folder, folder, /^: EISDIR/],
   ];
   for (const [usedCert, usedKey, atFault, reason] of table) {
