@@ -33,11 +33,10 @@ const quotaMax = 1_000_000_000;
  * The service, as it runs in production.
  *
  * @param {{ id: string, label: string, program: string, animalsFile: string, template: string,
- *   nodeFlags?: readonly string[], wrapper?: readonly string[] }} options program: dist/server.js; template: a folder
- *   that is made here; wrapper: the program that runs Node, and its arguments
+ *   nodeFlags?: readonly string[] }} options program: dist/server.js; template: a folder that is made here
  * @returns {Promise<Contender>}
  */
-export async function prepareService({ id, label, program, animalsFile, template, nodeFlags = [], wrapper = [] }) {
+export async function prepareService({ id, label, program, animalsFile, template, nodeFlags = [] }) {
   mkdirSync(template, { recursive: true });
   const command = async (...args) => {
     const output = await run("server", { command: node, args: [program, ...args, "--data", template] });
@@ -54,8 +53,8 @@ export async function prepareService({ id, label, program, animalsFile, template
       cpSync(template, folder, { recursive: true });
       const metricsPort = hasMetrics ? await freePort() : undefined;
       const ports = ["--port", "0", ...(hasMetrics ? ["--metrics-port", String(metricsPort)] : [])];
-      const [runner, ...args] = [...wrapper, node, ...nodeFlags, program, ...ports, "--data", folder];
-      const server = await startServer({ command: runner, args });
+      const args = [...nodeFlags, program, ...ports, "--data", folder];
+      const server = await startServer({ command: node, args });
       return { server, keys, metricsPort, keptCount: () => lineCount(join(folder, "pets.jsonl")) };
     },
   };
