@@ -2,10 +2,9 @@
  * Measures start-up time, memory, and the cost of a page. A log of many animals is read in three ways, each in its own
  * process, in turn: as the service does (every line is checked), as raw bytes, and with readline and JSON.parse.
  *
- *     node test/bench/start-up.js [--animals 1000000] [--rounds 5] [--dist dist] [--tokens] [--name TEXT]
+ *     node test/bench/start-up.js [--animals 1000000] [--rounds 5] [--dist dist] [--tokens]
  *
- * With --tokens each animal was created with an Idempotency-Key just now. --name is in each name, for instance 255
- * quotation marks.
+ * With --tokens each animal was created with an Idempotency-Key just now.
  * Prints Markdown. Ten million animals take a few minutes and 4 GB.
  */
 import { execFileSync } from "node:child_process";
@@ -19,12 +18,11 @@ import { findBuild, inFolder, ownBuild, readCount, readFlags } from "./options.j
 import { table } from "./report.js";
 import { median } from "./rounds.js";
 
-const { values } = readFlags("node test/bench/start-up.js [--animals N] [--rounds N] [--dist DIR] [--tokens] [--name TEXT]", {
+const { values } = readFlags("node test/bench/start-up.js [--animals N] [--rounds N] [--dist DIR] [--tokens]", {
   animals: { type: "string", default: "1000000" },
   rounds: { type: "string", default: "5" },
   dist: { type: "string", default: ownBuild },
   tokens: { type: "boolean", default: false },
-  name: { type: "string", default: "Animal" },
   way: { type: "string" },
   folder: { type: "string" },
 });
@@ -84,8 +82,7 @@ function compare(folder) {
     return [name, median(runs.map(({ ms }) => ms)).toFixed(0), ratio.toFixed(1), memory];
   });
   const tokens = values.tokens ? ", each with an Idempotency-Key" : "";
-  const named = `named \`${values.name.slice(0, 40)} ${animalCount}\``;
-  console.log(`Start-up with ${animalCount.toLocaleString("en")} animals ${named}${tokens}, medians of ${rounds} rounds\n`);
+  console.log(`Start-up with ${animalCount.toLocaleString("en")} animals${tokens}, medians of ${rounds} rounds\n`);
   console.log(table(["way", "ms", "times a raw read", "bytes an animal"], rows));
   const smallFolder = join(folder, "small");
   mkdirSync(smallFolder);
@@ -134,7 +131,7 @@ function writeLog(path, count) {
   let text = "";
   let textBytes = 0;
   for (let id = 1; id <= count; id++) {
-    const json = `{"id":${id},"name":${JSON.stringify(`${values.name} ${id}`)},"categoryId":${id % 50},"status":"${statuses[id % 3]}"}`;
+    const json = `{"id":${id},"name":"Animal ${id}","categoryId":${id % 50},"status":"${statuses[id % 3]}"}`;
     const group = id - ((id - 1) % groupLength);
     const line = `${json.slice(0, -1)},"group":${group}${values.tokens ? onceOf(id) : ""}`;
     text += `${line},"crc":"${crc32(line).toString(16).padStart(8, "0")}"}\n`;
