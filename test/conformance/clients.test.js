@@ -1,19 +1,14 @@
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { here, runTool, startService } from "./running-service.js";
 
 /** What a client's developer does: fetch the description, generate, compile, call. */
-let service;
-
-before(async () => {
-  service = await startService();
-  const description = await (await fetch(`${service.origin}/openapi.json`)).text();
-  await writeFile(join(here, "generated", "openapi.json"), description);
-});
-
+const service = await startService();
 after(() => service.stop());
+const description = await (await fetch(`${service.origin}/openapi.json`)).text();
+await writeFile(join(here, "generated", "openapi.json"), description);
 
 function run(name, args) {
   const { output, status } = runTool(name, args);

@@ -3,17 +3,13 @@
  */
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 
-import { type RunningService, startService } from "../support/running-service.ts";
+import { startService } from "../support/running-service.ts";
 import { assertPromised } from "../support/wire-response.ts";
 import { exchange, request } from "../support/wire.ts";
 
-let running: RunningService;
-
-before(async () => {
-  running = await startService();
-});
+const running = await startService();
 after(() => running.close());
 
 const target = "/favicon.ico";

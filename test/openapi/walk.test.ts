@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 
 import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { OutcomeUnknownError, StorageUnavailableError } from "../../src/pets/pet-store.ts";
@@ -35,18 +35,12 @@ const failingStore = new FailingStore();
 const walk = new Walk(published(), "/v1");
 /** Time-outs as short as can be: the walk waits for them. */
 const limits = { fieldsMs: 250, requestMs: 500, timeoutCheckMs: 20 };
-let healthy: RunningService;
-let broken: RunningService;
-
-before(async () => {
-  healthy = await startService({ clock, limits });
-  broken = await startService({ clock, limits, options: { store: failingStore } });
-  for (const status of ["available", "pending", "sold"]) {
-    await ask("POST", "/v1/pets", { content: JSON.stringify({ name: "Rex", categoryId: 5, status }) });
-  }
-});
-
+const healthy = await startService({ clock, limits });
+const broken = await startService({ clock, limits, options: { store: failingStore } });
 after(() => Promise.all([healthy, broken].map((running) => running.close())));
+for (const status of ["available", "pending", "sold"]) {
+  await ask("POST", "/v1/pets", { content: JSON.stringify({ name: "Rex", categoryId: 5, status }) });
+}
 
 interface Asked {
   readonly query?: string;

@@ -5,22 +5,17 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { Socket } from "node:net";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
 import { mockTimers } from "../support/mock-timers.ts";
-import { animalCount, runningService, type RunningService, startService } from "../support/running-service.ts";
+import { animalCount, runningService, startService } from "../support/running-service.ts";
 import { assertPromised, codeOf } from "../support/wire-response.ts";
 import { exchange, petOfBytes, request, rex, Wire } from "../support/wire.ts";
 
-let running: RunningService;
-let key: string;
-
-before(async () => {
-  running = await startService();
-  key = running.key;
-});
+const running = await startService();
 after(() => running.close());
+const { key } = running;
 
 const types: readonly (readonly [type: string | undefined, status: number])[] = [
   [undefined, 201],

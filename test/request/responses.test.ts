@@ -3,27 +3,22 @@
  */
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 
 import { OutcomeUnknownError, StorageUnavailableError } from "../../src/pets/pet-store.ts";
 import { openAnimalStore } from "../../src/service.ts";
 import { serve } from "../support/embedding-server.ts";
 import { FailingStore } from "../support/failing-store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { keyWithQuota, type RunningService, runningService, startService } from "../support/running-service.ts";
+import { keyWithQuota, runningService, startService } from "../support/running-service.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { assertPromised, codeOf, type WireResponse } from "../support/wire-response.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
 
-let running: RunningService;
-let key: string;
-
-before(async () => {
-  running = await startService();
-  key = running.key;
-  await exchange(running.port, request({ method: "POST", key, content: rex }));
-});
+const running = await startService();
 after(() => running.close());
+const { key } = running;
+await exchange(running.port, request({ method: "POST", key, content: rex }));
 
 const isPublic = true;
 

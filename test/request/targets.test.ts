@@ -3,22 +3,17 @@
  */
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 
 import { serve } from "../support/embedding-server.ts";
-import { type RunningService, runningService, startService } from "../support/running-service.ts";
+import { runningService, startService } from "../support/running-service.ts";
 import { assertPromised, codeOf } from "../support/wire-response.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
 
-let running: RunningService;
-let key: string;
-
-before(async () => {
-  running = await startService();
-  key = running.key;
-  await exchange(running.port, request({ method: "POST", key, content: rex }));
-});
+const running = await startService();
 after(() => running.close());
+const { key } = running;
+await exchange(running.port, request({ method: "POST", key, content: rex }));
 
 const found = ["/v1/pets", "/v1/pets?limit=1", "http://localhost/v1/pets", "HTTPS://other.example:1/v1/pets?limit=1"];
 for (const target of [...found, "/v1/pets/1", "http://localhost/v1/pets/1?anything"]) {

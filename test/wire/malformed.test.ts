@@ -6,20 +6,15 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { Socket } from "node:net";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 
-import { animalCount, keyWithQuota, type RunningService, startService } from "../support/running-service.ts";
+import { animalCount, keyWithQuota, startService } from "../support/running-service.ts";
 import { assertPromised, codeOf } from "../support/wire-response.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
 
-let running: RunningService;
-let key: string;
-
-before(async () => {
-  running = await startService();
-  key = running.key;
-});
+const running = await startService();
 after(() => running.close());
+const { key } = running;
 
 const authorization = (): string => `Authorization: Bearer ${key}\r\n`;
 

@@ -4,18 +4,15 @@
  */
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 
 import { start } from "../support/program.ts";
-import { type RunningService, startService } from "../support/running-service.ts";
+import { startService } from "../support/running-service.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { assertPromised, codeOf } from "../support/wire-response.ts";
 import { exchange, request, Wire } from "../support/wire.ts";
 
-let running: RunningService;
-before(async () => {
-  running = await startService();
-});
+const running = await startService();
 after(() => running.close());
 
 /** Different texts: V8 keeps equal short ones once. */

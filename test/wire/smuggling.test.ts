@@ -6,23 +6,17 @@
  */
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 
 import { GatedStore } from "../support/gated-store.ts";
-import { keyWithQuota, type RunningService, startService } from "../support/running-service.ts";
+import { keyWithQuota, startService } from "../support/running-service.ts";
 import { assertPromised, codeOf } from "../support/wire-response.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
 
 const store = new GatedStore();
-let running: RunningService;
-let key: string;
-let port: number;
-
-before(async () => {
-  running = await startService({ options: { store } });
-  ({ key, port } = running);
-});
+const running = await startService({ options: { store } });
 after(() => running.close());
+const { key, port } = running;
 
 const chunkedRex = `1d\r\n${rex}\r\n0\r\n\r\n`;
 const post = "POST /v1/pets HTTP/1.1\r\n";

@@ -4,23 +4,17 @@
  */
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 
 import { GatedStore } from "../support/gated-store.ts";
-import { type RunningService, startService } from "../support/running-service.ts";
+import { startService } from "../support/running-service.ts";
 import { assertPromised } from "../support/wire-response.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
 
 const store = new GatedStore();
-let running: RunningService;
-let key: string;
-let port: number;
-
-before(async () => {
-  running = await startService({ options: { store } });
-  ({ key, port } = running);
-});
+const running = await startService({ options: { store } });
 after(() => running.close());
+const { key, port } = running;
 
 /** As Java's HttpClient sends them, with every request to a server that has not upgraded. */
 const upgrade = ["Connection: Upgrade, HTTP2-Settings", "HTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA", "Upgrade: h2c"];
