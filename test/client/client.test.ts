@@ -1,15 +1,13 @@
 /** What the client does about a service, a proxy and a network that fail, or ask it to wait. */
 
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
 import { inspect } from "node:util";
 
 import { AnimalStoreClient, AnimalStoreError, type ClientOptions } from "../../src/client/client.ts";
 import { type ErrorCode, errorJson } from "../../src/http/errors.ts";
 import { one } from "../support/certificates.ts";
+import { serve } from "../support/embedding-server.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { keyWithQuota, runningService } from "../support/running-service.ts";
 import { skipWaits } from "../support/skip-waits.ts";
@@ -32,7 +30,7 @@ interface Scripted {
 /** A server that does one step for each request, and the last one again and again. */
 async function scripted(context: TestContext, ...steps: readonly Step[]): Promise<Scripted> {
   const requests: Scripted["requests"] = [];
-  const server = createServer((incoming, outgoing) => {
+  const port = await serve(context, (incoming, outgoing) => {
     const step = steps[Math.min(requests.length, steps.length - 1)] ?? "break";
     const { method = "", url: path = "", headers } = incoming;
     requests.push({ method, path, once: headers["idempotency-key"], atMs: performance.now() });
@@ -46,13 +44,7 @@ async function scripted(context: TestContext, ...steps: readonly Step[]): Promis
       }
     });
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  context.after(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, requests };
+  return { url: `http://127.0.0.1:${port}/v1`, requests };
 }
 
 function failure(code: ErrorCode, status: number, fields: Readonly<Record<string, string>> = {}): Step {

@@ -4,13 +4,13 @@
  */
 
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { createServer, request as sendRequest, Agent, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { EventEmitter, once } from "node:events";
+import { request as sendRequest, Agent, type ServerResponse } from "node:http";
 import { test, type TestContext } from "node:test";
 
 import { AnimalStoreClient, AnimalStoreError, type ClientOptions } from "../../src/client/client.ts";
 import { errorJson } from "../../src/http/errors.ts";
+import { serve } from "../support/embedding-server.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { runningService } from "../support/running-service.ts";
 import { skipWaits } from "../support/skip-waits.ts";
@@ -22,8 +22,9 @@ const rex = '{"id":1,"name":"Rex","categoryId":1,"status":"available"}';
 async function holding(context: TestContext, options: Partial<ClientOptions> = {}) {
   const held: { readonly path: string; readonly outgoing: ServerResponse }[] = [];
   const paths: string[] = [];
+  const arrivals = new EventEmitter();
   let isOpen = false;
-  const server = createServer((incoming, outgoing) => {
+  const port = await serve(context, (incoming, outgoing) => {
     incoming.resume();
     const { url: path = "" } = incoming;
     if (path === "/probe") {
@@ -32,21 +33,15 @@ async function holding(context: TestContext, options: Partial<ClientOptions> = {
     }
     paths.push(path);
     held.push({ path, outgoing });
-    server.emit("held");
+    arrivals.emit("held");
     if (isOpen) {
       answer();
     }
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  context.after(() => {
-    server.close();
-    server.closeAllConnections();
-  });
   /** Resolves when that many requests have come in all. */
   const sent = async (count: number): Promise<void> => {
     while (paths.length < count) {
-      await once(server, "held");
+      await once(arrivals, "held");
     }
   };
   /** Resolves when all has come that was sent before. */
@@ -68,7 +63,7 @@ async function holding(context: TestContext, options: Partial<ClientOptions> = {
       answer();
     }
   };
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  const url = `http://127.0.0.1:${port}/v1`;
   const client = new AnimalStoreClient({ url, key: "as_key", ...options });
   return { client, pets: client.pets, held, paths, sent, settle, answer, open };
 }
@@ -119,7 +114,7 @@ test("900 adds at once, of which six at a time get through: the minute is used u
   const agent = new Agent({ keepAlive: true, maxSockets: 6 });
   context.after(() => agent.destroy());
   const codes = new Map<string, number>();
-  const server = createServer((incoming, outgoing) => {
+  const proxyPort = await serve(context, (incoming, outgoing) => {
     const { method, url: path, headers } = incoming;
     const passed = sendRequest({ port, host: "127.0.0.1", agent, method, path, headers }, async (response) => {
       await new Promise((resolve) => setTimeout(resolve, 80)); // So 900 take twelve seconds.
@@ -129,10 +124,7 @@ test("900 adds at once, of which six at a time get through: the minute is used u
     });
     incoming.pipe(passed);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  context.after(() => server.close());
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  const url = `http://127.0.0.1:${proxyPort}/v1`;
   const { pets } = new AnimalStoreClient({ url, key, timeoutMs: 20_000 });
   const calls = Array.from({ length: 900 }, (_, index) => pets.add({ name: `Rex ${index}`, categoryId: 1 }));
   const outcomes = await Promise.allSettled(calls);

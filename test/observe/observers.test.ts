@@ -5,14 +5,14 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import type { Socket } from "node:net";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 
 import { openAnimalStore } from "../../src/index.ts";
 import { family, Histogram, Metrics } from "../../src/observe/metrics.ts";
 import { Observers } from "../../src/observe/observers.ts";
+import { serve } from "../support/embedding-server.ts";
 import { GatedStore } from "../support/gated-store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { root } from "../support/root.ts";
@@ -333,10 +333,7 @@ test("service.metrics() of an embedder counts what its requests did, if the opti
 
   const service = await openAnimalStore({ dataDir: temporaryFolder(context), metrics: true, report });
   context.after(() => service.close());
-  const server = createServer(service.handle).listen(0, "127.0.0.1");
-  context.after(() => server.close());
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo; // It listens on a port.
+  const port = await serve(context, service.handle);
   const { key } = await service.keys.create();
   await exchange(port, request({ key, method: "POST", content: rex }));
   assert.match(service.metrics(), /^animal_store_requests_total\{route="\/pets",method="POST",status="201"\} 1$/m);
@@ -348,13 +345,10 @@ test("a request whose content was taken before counts with the status that the e
   const service = await openAnimalStore({ dataDir: temporaryFolder(context), metrics: true, report });
   context.after(() => service.close());
   const closed: Promise<unknown>[] = [];
-  const server = createServer((incoming, outgoing) => {
+  const port = await serve(context, (incoming, outgoing) => {
     closed.push(once(outgoing, "close"));
     incoming.on("end", () => service.handle(incoming, outgoing, () => outgoing.writeHead(500, { "Content-Length": 0 }).end())).resume();
   });
-  context.after(() => server.close());
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  const { port } = server.address() as AddressInfo; // It listens on a port.
   const { key } = await service.keys.create();
   assert.equal((await exchange(port, request({ key, method: "POST", content: rex }))).status, 500);
   await Promise.all(closed);

@@ -1,4 +1,4 @@
-/** An HTTP server as a program has it that embeds the service. */
+/** HTTP servers of a test's own, such as a program that embeds the service has one. */
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
