@@ -1,31 +1,20 @@
 /** The package's client in a page of another origin. */
 
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { createServer } from "node:http";
+import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { serve } from "../../build/test/support/embedding-server.js";
 import { startKilledShop } from "../../build/test/support/killed-shop.js";
 import { skipNginx } from "../../build/test/support/nginx.js";
+import { temporaryFolder } from "../../build/test/support/temporary-folder.js";
 import { closeBrowser, here, openPage, skip } from "./console.js";
 
 after(closeBrowser);
 
 const conformance = join(here, "..", "conformance");
 const importMap = '<script type="importmap">{"imports":{"animal-store/client":"/client.js"}}</script>';
-
-async function listen(context, server) {
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  context.after(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return `http://127.0.0.1:${server.address().port}`;
-}
 
 /** Serves a page, the client's file, and the round that the client makes in every runtime. @returns its origin */
 async function startSite(context) {
@@ -34,10 +23,11 @@ async function startSite(context) {
     "/client.js": ["text/javascript", await readFile(join(here, "../../dist/client/client.js"))],
     "/round.mjs": ["text/javascript", await readFile(join(conformance, "client/round.mjs"))],
   };
-  return listen(context, createServer((request, response) => {
+  const port = await serve(context, (request, response) => {
     const [type, content] = files[request.url] ?? files["/"];
     response.setHeader("Content-Type", type).end(content);
-  }));
+  });
+  return `http://127.0.0.1:${port}`;
 }
 
 /**
@@ -47,12 +37,8 @@ async function startSite(context) {
 async function startGateway(context, isHiding) {
   const express = createRequire(join(conformance, "package.json"))("express");
   const { openAnimalStore } = await import("../../dist/index.js");
-  const dataDir = await mkdtemp(join(tmpdir(), "animal-store-gateway-"));
-  const service = await openAnimalStore({ dataDir, report: () => undefined });
-  context.after(async () => {
-    await service.close();
-    await rm(dataDir, { recursive: true });
-  });
+  const service = await openAnimalStore({ dataDir: temporaryFolder(context), report: () => undefined });
+  context.after(() => service.close());
   const app = express();
   app.use((request, response, next) => {
     response.setHeader("Access-Control-Allow-Origin", "*");
@@ -70,8 +56,7 @@ async function startGateway(context, isHiding) {
     next();
   });
   app.use(service.handle);
-  const origin = await listen(context, createServer(app));
-  return { service, url: `${origin}/v1` };
+  return { service, url: `http://127.0.0.1:${await serve(context, app)}/v1` };
 }
 
 test("behind an Express that answers CORS itself, the client makes the round that it makes in every runtime", { skip }, async (context) => {
