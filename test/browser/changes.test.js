@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { changeStatus, closeBrowser, enterKey, openConsole, openWithKey, skip, startProgram } from "./console.js";
+import { changeStatus, closeBrowser, openWithKey, skip } from "./console.js";
 
 after(closeBrowser);
 

@@ -1,6 +1,6 @@
 /**
- * What makes the console calm to work with: what is left at a glance, a catalogue that follows what is added, responses
- * that are read first, buttons that rest, a reference that says everything once.
+ * What makes the console calm to work with: what is left at a glance, a catalogue that follows what is added, and buttons
+ * that rest.
  */
 
 import assert from "node:assert/strict";

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { networkInterfaces, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { chromium } from "playwright-core";
@@ -251,8 +251,6 @@ test("at 320 pixels no content scrolls sideways", { skip }, async (context) => {
   await page.locator("#wait", { hasText: "banned" }).waitFor();
   assert.equal(await width(), 320, "banned");
 });
-
-const lanAddress = Object.values(networkInterfaces()).flat().find(({ family, internal }) => family === "IPv4" && !internal)?.address;
 
 async function refresh(page, selector, text) {
   await page.getByRole("button", { name: "Refresh" }).click();
