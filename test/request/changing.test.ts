@@ -8,20 +8,12 @@ import { test, type TestContext } from "node:test";
 
 import { type RunningService, runningService } from "../support/running-service.ts";
 import { assertPromised, codeOf, type WireResponse } from "../support/wire-response.ts";
-import { exchange, request, rex, Wire } from "../support/wire.ts";
-
-interface Sent {
-  readonly method?: string;
-  readonly target?: string;
-  readonly fields?: readonly string[];
-  readonly content?: string;
-  readonly key?: string;
-}
+import { exchange, request, type RequestParts, rex, Wire } from "../support/wire.ts";
 
 const statuses = ["available", "pending", "sold"] as const;
 const other = { available: "pending", pending: "sold", sold: "available" } as const;
 
-async function send({ port, key }: RunningService, sent: Sent): Promise<WireResponse> {
+async function send({ port, key }: RunningService, sent: RequestParts): Promise<WireResponse> {
   const response = await exchange(port, request({ target: "/v1/pets/1", key, ...sent }));
   assertPromised(response, { isHead: sent.method === "HEAD" });
   return response;
@@ -250,7 +242,7 @@ test("of several faults of a change, the first is told: key, field, precondition
   const running = await withPet(context);
   await change(running, "pending", [match("*"), "Idempotency-Key: used"]);
   const { key: readOnly } = await running.service.keys.create({ readOnly: true });
-  const faults: readonly (readonly [string, Sent & { readonly fields: readonly string[] }])[] = [
+  const faults: readonly (readonly [string, RequestParts & { readonly fields: readonly string[] }])[] = [
     ["403 insufficient_scope", { key: readOnly, fields: [] }],
     ["400 invalid_idempotency_key", { fields: ["Idempotency-Key:"] }],
     ["400 invalid_precondition", { fields: [noneMatch("?")] }],

@@ -5,20 +5,12 @@ import { test } from "node:test";
 
 import { type RunningService, runningService } from "../support/running-service.ts";
 import { assertPromised, type WireResponse } from "../support/wire-response.ts";
-import { exchange, request } from "../support/wire.ts";
-
-interface Sent {
-  readonly method?: string;
-  readonly target?: string;
-  readonly fields?: readonly string[];
-  readonly content?: string;
-  readonly key?: string;
-}
+import { exchange, request, type RequestParts } from "../support/wire.ts";
 
 const rex = '{"name":"Rex","categoryId":5}';
 const any = "If-Match: *";
 
-async function send({ port, key }: RunningService, sent: Sent): Promise<WireResponse> {
+async function send({ port, key }: RunningService, sent: RequestParts): Promise<WireResponse> {
   const response = await exchange(port, request({ method: "DELETE", target: "/v1/pets/1", key, ...sent }));
   assertPromised(response);
   return response;
@@ -55,7 +47,7 @@ test("the order is: key, fields, an id that was never given, replay or 422, a re
   const { key: readOnly } = await running.service.keys.create({ readOnly: true });
   await add(running, ["Idempotency-Key: created"]);
   await add(running);
-  const table: readonly (readonly [string, Sent])[] = [
+  const table: readonly (readonly [string, RequestParts])[] = [
     ["403 insufficient_scope", { key: readOnly, fields: ["Idempotency-Key:"] }],
     ["400 invalid_idempotency_key", { fields: ["Idempotency-Key:", "If-Match: lost"] }],
     ["400 invalid_precondition", { fields: ["If-Match: lost"] }],
