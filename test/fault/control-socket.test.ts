@@ -9,8 +9,6 @@ import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -33,10 +31,6 @@ async function statusOf(url: string, key: string): Promise<number> {
 /** A command that gets SIGKILL after so long, if it has not ended. */
 function runUntil(args: readonly string[], killMs: number | undefined): Promise<Ran> {
   return run(args, killMs === undefined ? {} : { wrapper: ["timeout", "-s", "KILL", String(killMs / 1_000)] });
-}
-
-async function newFolder(): Promise<string> {
-  return mkdtemp(join(tmpdir(), "animal-store-control-"));
 }
 
 /** Keys by id, and what became of them as far as commands have said. */
@@ -71,7 +65,7 @@ class Keys {
 }
 
 test("after kill -9 of commands and the server every confirmed change of a key holds, and nothing is in the way", seeded(async (random, context) => {
-  const folder = await newFolder();
+  const folder = temporaryFolder(context);
   const at = ["--data", folder];
   const keys = new Keys(at);
   await keys.create(undefined);
@@ -95,7 +89,6 @@ test("after kill -9 of commands and the server every confirmed change of a key h
   }
   assert.ok(keys.made.size > rounds / 2 && keys.revoked.size > 0);
   assert.equal(await server.stop(), 0);
-  await rm(folder, { recursive: true });
 }));
 
 test("a stopped server: commands give up after 10 s with one line, which says that it may have effect", async (context) => {
@@ -177,7 +170,7 @@ test("an import that a signal ends says truly how many were added, and how to go
 });
 
 test("an import beside a server under load that is killed anywhere leaves an intact prefix, and says how many", seeded(async (random, context) => {
-  const folder = await newFolder();
+  const folder = temporaryFolder(context);
   const at = ["--data", join(folder, "data")];
   const key = await createKey(at);
   const file = join(folder, "animals.jsonl");
@@ -222,5 +215,4 @@ test("an import beside a server under load that is killed anywhere leaves an int
     reader.close();
     assert.equal(await again.stop(), 0);
   }
-  await rm(folder, { recursive: true });
 }));

@@ -10,15 +10,14 @@
  */
 
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readdir } from "node:fs/promises";
 import { test, type TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { type Client, newClient } from "../support/client.ts";
 import { createKey, run, start } from "../support/program.ts";
 import { type SeededRandom, seeded } from "../support/seeded-random.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const rounds = Number(process.env["CRASH_ROUNDS"] ?? 3);
 const clientCount = 32;
@@ -116,19 +115,15 @@ async function killRounds(context: TestContext, dataDir: string, random: SeededR
 }
 
 test(`after kill -9 under load, ${rounds} times, each Idempotency-Key has exactly one animal, the one of its 201`, seeded(async (random, context) => {
-  const dataDir = await mkdtemp(join(tmpdir(), "animal-store-"));
-  try {
-    const { acknowledged, sentCount } = await killRounds(context, dataDir, random);
-    assert.ok(sentCount > rounds, `only ${sentCount} animals were ever added`);
-    assert.equal(acknowledged.length, sentCount, "one animal for each key");
-    const { code, stdout } = await run(["check", "--data", dataDir]);
-    assert.equal(code, 0, stdout);
-    assert.match(stdout, new RegExp(`has ${acknowledged.length} animals`));
-    const sockets = (await readdir(dataDir)).filter((name) => name.includes(".lock"));
-    assert.deepEqual(sockets, [], "nothing is left to clean up by hand");
-  } finally {
-    await rm(dataDir, { recursive: true });
-  }
+  const dataDir = temporaryFolder(context);
+  const { acknowledged, sentCount } = await killRounds(context, dataDir, random);
+  assert.ok(sentCount > rounds, `only ${sentCount} animals were ever added`);
+  assert.equal(acknowledged.length, sentCount, "one animal for each key");
+  const { code, stdout } = await run(["check", "--data", dataDir]);
+  assert.equal(code, 0, stdout);
+  assert.match(stdout, new RegExp(`has ${acknowledged.length} animals`));
+  const sockets = (await readdir(dataDir)).filter((name) => name.includes(".lock"));
+  assert.deepEqual(sockets, [], "nothing is left to clean up by hand");
 }));
 
 interface Reservation {
@@ -200,40 +195,36 @@ function isRemoval(name: string): boolean {
 }
 
 test(`after kill -9 under load, ${rounds} times, each animal has one owner or was removed, as was told`, seeded(async (random, context) => {
-  const dataDir = await mkdtemp(join(tmpdir(), "animal-store-"));
-  try {
-    const key = await createKey(["--data", dataDir]);
-    const owners = new Owners();
-    for (let round = 0; round <= rounds; round++) {
-      const server = await start(context, ["--data", dataDir]);
-      const client = newClient(server, key);
-      await Promise.all(Array.from({ length: 25 }, () => client.add({ name: "Rex", categoryId: 1 })));
-      const animals = await client.animalsAfter(0);
-      owners.compare(animals);
-      const lastId = Number(/\d+/.exec(animals.at(-1) ?? ""));
-      if (round < rounds) {
-        const reserving = Array.from({ length: clientCount }, () => owners.reserveUntilDeath(client, random, lastId));
-        await delay(random.integer(0, 60));
-        await server.stop("SIGKILL");
-        await Promise.all(reserving);
-        client.close();
-        continue;
-      }
-      for (let wanted = owners.unanswered.pop(); wanted !== undefined; wanted = owners.unanswered.pop()) {
-        await owners.reserve(client, wanted);
-      }
-      const last = await client.animalsAfter(0);
-      owners.compare(last);
-      const pending = last.filter((text) => text.endsWith('"pending"}'));
-      assert.equal(pending.length, owners.reservationCount, "each that is pending has an owner, since every request has its response");
-      assert.equal(last.length, 25 * (rounds + 1) - (owners.byId.size - owners.reservationCount), "each that is gone was removed");
-      assert.ok(pending.length >= rounds, `only ${pending.length} animals were reserved`);
+  const dataDir = temporaryFolder(context);
+  const key = await createKey(["--data", dataDir]);
+  const owners = new Owners();
+  for (let round = 0; round <= rounds; round++) {
+    const server = await start(context, ["--data", dataDir]);
+    const client = newClient(server, key);
+    await Promise.all(Array.from({ length: 25 }, () => client.add({ name: "Rex", categoryId: 1 })));
+    const animals = await client.animalsAfter(0);
+    owners.compare(animals);
+    const lastId = Number(/\d+/.exec(animals.at(-1) ?? ""));
+    if (round < rounds) {
+      const reserving = Array.from({ length: clientCount }, () => owners.reserveUntilDeath(client, random, lastId));
+      await delay(random.integer(0, 60));
+      await server.stop("SIGKILL");
+      await Promise.all(reserving);
       client.close();
-      assert.equal(await server.stop("SIGTERM"), 0);
+      continue;
     }
-    const { code, stdout } = await run(["check", "--data", dataDir]);
-    assert.equal(code, 0, stdout);
-  } finally {
-    await rm(dataDir, { recursive: true });
+    for (let wanted = owners.unanswered.pop(); wanted !== undefined; wanted = owners.unanswered.pop()) {
+      await owners.reserve(client, wanted);
+    }
+    const last = await client.animalsAfter(0);
+    owners.compare(last);
+    const pending = last.filter((text) => text.endsWith('"pending"}'));
+    assert.equal(pending.length, owners.reservationCount, "each that is pending has an owner, since every request has its response");
+    assert.equal(last.length, 25 * (rounds + 1) - (owners.byId.size - owners.reservationCount), "each that is gone was removed");
+    assert.ok(pending.length >= rounds, `only ${pending.length} animals were reserved`);
+    client.close();
+    assert.equal(await server.stop("SIGTERM"), 0);
   }
+  const { code, stdout } = await run(["check", "--data", dataDir]);
+  assert.equal(code, 0, stdout);
 }));
