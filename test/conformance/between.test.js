@@ -5,9 +5,8 @@
 
 import assert from "node:assert/strict";
 import { EventEmitter, once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { openAnimalStore } from "animal-store";
@@ -21,16 +20,13 @@ import mocks from "node-mocks-http";
 import responseTime from "response-time";
 import serverless from "serverless-http";
 import { createKey, start } from "../../build/test/support/program.js";
+import { temporaryFolder } from "../../build/test/support/temporary-folder.js";
 import { until } from "../../build/test/support/until.js";
 import { here, programPath, recipes } from "./running-service.js";
 
 async function open(context) {
-  const dataDir = await mkdtemp(join(tmpdir(), "animal-store-between-"));
-  const service = await openAnimalStore({ dataDir });
-  context.after(async () => {
-    await service.close();
-    await rm(dataDir, { recursive: true });
-  });
+  const service = await openAnimalStore({ dataDir: temporaryFolder(context) });
+  context.after(() => service.close());
   const { key } = await service.keys.create({ plan: "business" });
   return { service, key };
 }
@@ -108,8 +104,7 @@ test("requests that an adapter has made work, or their content is said to have b
 test("with what the manual says of OpenTelemetry, each request is a span", async (context) => {
   const manual = await readFile(join(recipes, "..", "operators.md"), "utf8");
   const [, flags, options] = /needs `(--fast-lane off)`; OpenTelemetry's also\s`NODE_OPTIONS="([^"]+)"`/.exec(manual);
-  const folder = await mkdtemp(join(tmpdir(), "animal-store-traced-"));
-  context.after(() => rm(folder, { recursive: true }));
+  const folder = temporaryFolder(context);
   const how = { program: programPath, cwd: here };
   const key = await createKey(["--data", folder], "free", how);
   const exporters = { OTEL_TRACES_EXPORTER: "console", OTEL_METRICS_EXPORTER: "none", OTEL_LOGS_EXPORTER: "none" };

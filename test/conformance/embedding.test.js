@@ -5,15 +5,14 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { wholeResponse } from "../../build/test/support/client.js";
 import { freePort } from "../../build/test/support/free-port.js";
 import { createKey, startProcess } from "../../build/test/support/program.js";
+import { temporaryFolder } from "../../build/test/support/temporary-folder.js";
 import { until } from "../../build/test/support/until.js";
 import { here, programPath, runTool } from "./running-service.js";
 
@@ -58,7 +57,7 @@ function ask(send, port, { method = "GET", path, key, content }) {
 
 for (const { name, base, links, own, says } of examples) {
   test(`the service works as ${name}.js embeds it`, async (context) => {
-    const folder = await mkdtemp(join(tmpdir(), "animal-store-embedding-"));
+    const folder = temporaryFolder(context);
     const isTls = name === "node-https";
     const port = await freePort();
     const certificate = isTls ? makeCertificate(folder) : {};
@@ -98,6 +97,5 @@ for (const { name, base, links, own, says } of examples) {
     }
 
     assert.equal(await example.stop(), 0);
-    await rm(folder, { recursive: true });
   });
 }

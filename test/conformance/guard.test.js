@@ -4,16 +4,14 @@
  */
 
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test } from "node:test";
 import { openAnimalStore } from "animal-store";
 import connect from "connect";
 import express from "express";
 import fastify from "fastify";
+import { temporaryFolder } from "../../build/test/support/temporary-folder.js";
 
 async function listen(server) {
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -54,13 +52,11 @@ const programs = {
 
 for (const [name, start] of Object.entries(programs)) {
   test(`a route behind the guard in ${name} has the keys, the limits and the metrics of the API`, async (context) => {
-    const dataDir = await mkdtemp(join(tmpdir(), "animal-store-guard-"));
-    const service = await openAnimalStore({ dataDir, metrics: true });
+    const service = await openAnimalStore({ dataDir: temporaryFolder(context), metrics: true });
     const program = await start(service);
     context.after(async () => {
       await program.close();
       await service.close();
-      await rm(dataDir, { recursive: true });
     });
     const ask = async (key, init = {}) => {
       const headers = { ...init.headers, ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) };
@@ -99,13 +95,11 @@ for (const [name, start] of Object.entries(programs)) {
 }
 
 test("a route behind the guard works in Fastify's inject", async (context) => {
-  const dataDir = await mkdtemp(join(tmpdir(), "animal-store-guard-"));
-  const service = await openAnimalStore({ dataDir });
+  const service = await openAnimalStore({ dataDir: temporaryFolder(context) });
   const app = fastify();
   context.after(async () => {
     await app.close();
     await service.close();
-    await rm(dataDir, { recursive: true });
   });
   app.addHook("onRequest", (request, reply, done) => service.guard(request.raw, reply.raw, done));
   app.get("/own", async (request) => service.keyOf(request.raw)?.plan);

@@ -13,6 +13,7 @@ import { after, before, test } from "node:test";
 import { wholeResponse } from "../../build/test/support/client.js";
 import { freePort } from "../../build/test/support/free-port.js";
 import { skipNginx, startNginx } from "../../build/test/support/nginx.js";
+import { temporaryFolder } from "../../build/test/support/temporary-folder.js";
 import { recipes, startService } from "./running-service.js";
 
 const key = {};
@@ -152,8 +153,7 @@ test("nginx: while the service is down, the response is an error in JSON, also f
   const [balancerPort, deadPort] = [await freePort(), await freePort()];
   const recipe = await readFile(join(recipes, "balancer.conf"), "utf8");
   const site = recipe.replace("listen 80;", `listen 127.0.0.1:${balancerPort};`).replace("animals:3000", `127.0.0.1:${deadPort}`);
-  const balancerFolder = await mkdtemp(join(tmpdir(), "animal-store-balancer-"));
-  context.after(() => rm(balancerFolder, { recursive: true }));
+  const balancerFolder = temporaryFolder(context);
   const balancer = await startNginx(balancerFolder, site);
   context.after(() => balancer.stop("SIGQUIT"));
   const response = await fetch(`http://127.0.0.1:${balancerPort}/v1/pets`);

@@ -6,11 +6,11 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { freePort } from "../../build/test/support/free-port.js";
+import { temporaryFolder } from "../../build/test/support/temporary-folder.js";
 import { project } from "./examples.js";
 
 const canUnshare = process.getuid() === 0 && spawnSync("unshare", ["--mount", "mount", "-t", "tmpfs", "none", "/opt"]).status === 0;
@@ -34,8 +34,7 @@ test("root installs the service, backs it up, restores, upgrades and goes back, 
   const [install, restore, upgrade] = Array.from(text.matchAll(/^```sh\n(.*?)^```$/gms), ([, block]) => withPorts(block));
   const [, backup] = /`(mkdir .*?)`/.exec(text);
   const [, back] = /^To go back: `(.*?)`/m.exec(text);
-  const clone = await mkdtemp(join(tmpdir(), "animal-store-install-"));
-  context.after(() => rm(clone, { recursive: true }));
+  const clone = temporaryFolder(context);
   for (const name of ["package.json", "package-lock.json", "tsconfig.json", "src"]) {
     await cp(join(project, name), join(clone, name), { recursive: true });
   }

@@ -9,9 +9,8 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Transform } from "node:stream";
 import { test } from "node:test";
@@ -25,6 +24,7 @@ import { skipNginx, startNginx } from "../../build/test/support/nginx.js";
 import { startProcess } from "../../build/test/support/program.js";
 import { runningService } from "../../build/test/support/running-service.js";
 import { SeededRandom, seedFromEnvironment } from "../../build/test/support/seeded-random.js";
+import { temporaryFolder } from "../../build/test/support/temporary-folder.js";
 
 const requestCount = Number(process.env.REQUESTS ?? 10_000);
 const clientsAtOnce = 32;
@@ -214,8 +214,7 @@ for (const [name, skip, startProxy] of [["nginx", skipNginx, startNginxOf], ["HA
   test(`${requestCount / 2} requests behind ${name} get their own responses, and the same ones without the fast lane`, { skip }, async (context) => {
     const seed = seedFromEnvironment();
     const services = [await startService(context, true), await startService(context, false)];
-    const folder = await mkdtemp(join(tmpdir(), "animal-store-proxies-"));
-    context.after(() => rm(folder, { recursive: true }));
+    const folder = temporaryFolder(context);
     const proxy = await startProxy(folder, services);
     context.after(() => proxy.stop());
     let sentCount = 0;

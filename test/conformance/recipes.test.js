@@ -4,13 +4,13 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { cp, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { test } from "node:test";
 import { keepPair, one } from "../../build/test/support/certificates.js";
 import { hasIpv6Loopback } from "../../build/test/support/ipv6.js";
 import { createKey, start } from "../../build/test/support/program.js";
+import { temporaryFolder } from "../../build/test/support/temporary-folder.js";
 import { here, programPath, recipes } from "./running-service.js";
 
 const project = join(here, "..", "..");
@@ -27,8 +27,7 @@ const units = ["animal-store.service", "animal-store@.service"];
 
 for (const name of units) {
   test(`systemd-analyze finds no fault in ${name}, and an exposure of 1.1 at most`, { skip: skipSystemd }, async (context) => {
-    const folder = await mkdtemp(join(tmpdir(), "animal-store-unit-"));
-    context.after(() => rm(folder, { recursive: true }));
+    const folder = temporaryFolder(context);
     const path = join(folder, name);
     await writeFile(path, (await recipe(name)).replace("/usr/bin/node", process.execPath));
     const { stdout, stderr, status } = spawnSync("systemd-analyze", ["verify", path], { encoding: "utf8" });
@@ -48,8 +47,7 @@ test("both systemd units restrict the service equally, so that what holds for on
 
 /** The unit cannot run here. So what it allows is compared with what the service does. */
 test("the systemd unit allows each system call and each kind of socket that the service uses", { skip: skipTrace }, async (context) => {
-  const folder = await mkdtemp(join(tmpdir(), "animal-store-calls-"));
-  context.after(() => rm(folder, { recursive: true }));
+  const folder = temporaryFolder(context);
   const trace = join(folder, "trace");
   const data = ["--data", join(folder, "data")];
   const how = { program: programPath };
@@ -81,8 +79,8 @@ function callsOf(names) {
 }
 
 /** Follows the Dockerfile without Docker: what it copies is all that the build gets. */
-test("the Dockerfile copies all that the build needs, and starts the program that it makes", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "animal-store-image-"));
+test("the Dockerfile copies all that the build needs, and starts the program that it makes", async (context) => {
+  const folder = temporaryFolder(context);
   const [build, image] = (await recipe("Dockerfile")).split(/^FROM /m).slice(1);
   for (const [, instruction, rest] of build.matchAll(/^(COPY|RUN) (.*)$/gm)) {
     if (instruction === "RUN") {
@@ -106,13 +104,11 @@ test("the Dockerfile copies all that the build needs, and starts the program tha
   const { version } = JSON.parse(await readFile(join(project, "package.json"), "utf8"));
   const printed = execFileSync(process.execPath, [join(root, program), "--version"], { encoding: "utf8" });
   assert.equal(printed, `${version}\n`);
-  await rm(folder, { recursive: true });
 });
 
 test("the Dockerfile's health check works with TLS, with any host and beside a proxy, and fails once the service has ended", async (context) => {
   const text = await recipe("Dockerfile");
-  const folder = await mkdtemp(join(tmpdir(), "animal-store-health-"));
-  context.after(() => rm(folder, { recursive: true }));
+  const folder = temporaryFolder(context);
   for (const [, path] of text.matchAll(/^COPY (?:--from=build \/app\/)?(\S+\.js(?:on)?) \/app\/$/gm)) {
     await cp(join(project, path), join(folder, basename(path)));
   }
@@ -140,8 +136,7 @@ test("the Dockerfile's health check works with TLS, with any host and beside a p
 });
 
 test("the command of check --help salvages what is intact in a damaged log, and it is served", async (context) => {
-  const folder = await mkdtemp(join(tmpdir(), "animal-store-damaged-"));
-  context.after(() => rm(folder, { recursive: true }));
+  const folder = temporaryFolder(context);
   const ending = { encoding: "utf8", timeout: 30_000, cwd: folder };
   const run = (...args) => spawnSync(process.execPath, [programPath, ...args], ending);
   for (let count = 0; count < 2; count += 1) { // With a second group after it, damage in the first is corruption.
