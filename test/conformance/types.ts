@@ -27,7 +27,7 @@ export function mount(service: AnimalStore): void {
   express().use("/own", service.guard, (request, response) => response.json(service.keyOf(request)));
   connect().use("/own", service.guard);
   fastify().addHook("onRequest", (request, reply, done) => service.guard(request.raw, reply.raw, done));
-  createServer((request, response) => service.guard(request, response, (error) => response.end(error?.message)));
+  createServer((request, response) => service.guard(request, response, () => response.end()));
   // @ts-expect-error: a request that is let through has to go on.
   createServer((request, response) => service.guard(request, response));
   // @ts-expect-error: Fastify's own request is none of Node's.
