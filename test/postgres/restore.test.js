@@ -76,7 +76,7 @@ for (const [what, statement, reason] of [
   });
 }
 
-test("row security, whatever it hides, ends starts and commands with a line that names the cure, and requests with 503", { skip: skipFaults },
+test("row security, whatever it hides, ends starts and commands with a line that names the table, and requests with 503", { skip: skipFaults },
   async (context) => {
     const url = await postgres.createDatabase();
     await createKey(["--database", url]);
@@ -87,9 +87,7 @@ test("row security, whatever it hides, ends starts and commands with a line that
     await client.add({ name: "Rex", categoryId: 1 });
     for (const table of ["pets", "key_events", "counter", "once", "commits", "limits", "version"]) {
       await postgres.query(`ALTER TABLE animal_store.${table} ENABLE ROW LEVEL SECURITY; CREATE POLICY all_of_them ON animal_store.${table} USING (true)`, undefined, url);
-      await assertRefused(mine, table === "version"
-        ? /query would be affected by row-level security policy for table "version"/
-        : new RegExp(`row security is enabled for the table animal_store\\.${table}.*: disable it, or let the user own the tables or have BYPASSRLS`));
+      await assertRefused(mine, new RegExp(`query would be affected by row-level security policy for table "${table}"`));
       if (table === "pets") {
         assert.deepEqual((await Promise.all(["/v1/pets", "/v1/pets/1"].map((path) => client.get(path)))).map(({ status }) => status), [503, 503]);
         assert.match(instance.reports(), /^warning: the database refused a statement: query would be affected by row-level security/);

@@ -219,7 +219,7 @@ async function whileImporting(url, use) {
   const holder = new pg.Client({ connectionString: url });
   holder.on("error", () => undefined);
   await holder.connect();
-  await holder.query("BEGIN; LOCK TABLE animal_store.once");
+  await holder.query("BEGIN; LOCK TABLE animal_store.once IN SHARE ROW EXCLUSIVE MODE"); // It may be read.
   const cwd = guardedFolder("waiting");
   const running = runCommand(["import", folder, "--database", url], { cwd });
   await lockWaits(postgres, url);
