@@ -39,15 +39,6 @@ export function outcomeFor(status: PetStatus, preconditions: Preconditions): "fa
   return preconditions.noneMatch.includes(status) ? "unchanged" : "proceed";
 }
 
-/**
- * A tag of `If-Match` that would match the status if nothing in between had made it weak, or given it a suffix, as
- * `"sold-gzip"`: proxies that compress do.
- */
-export function alteredTag(match: string, status: PetStatus): string | undefined {
-  const [tag] = new RegExp(`(?:W/"${status}|"${status}[^\\w"])[^"]{0,40}"`).exec(match) ?? [];
-  return tag;
-}
-
 export function entityTag(status: PetStatus): string {
   return `"${status}"`;
 }

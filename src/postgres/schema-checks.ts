@@ -70,12 +70,13 @@ SELECT name FROM unnest($1::text[]) AS name WHERE NOT EXISTS (
 
 /**
  * PostgreSQL itself says which table is missing, may not be read, or has row security, which could hide rows. Any other
- * right that is missing fails the first statement that needs it. But without a primary key hashes would be stored twice,
- * and without the counter ids would be given twice.
+ * right that is missing fails the first statement that needs it. But without a primary key hashes would be stored
+ * twice, and without the counter ids would be given twice.
  * @param version the version of the schema @throws {Error} a table cannot be used; it is named
  */
 export async function checkTables(query: Query, version: number): Promise<void> {
-  await query(namesIn(tables, version).map((name) => `SELECT 1 FROM animal_store.${name} WHERE false`).join(" UNION ALL "));
+  const reads = namesIn(tables, version).map((name) => `SELECT 1 FROM animal_store.${name} WHERE false`);
+  await query(reads.join(" UNION ALL "));
   const [unkeyed] = await query(unkeyedText, [namesIn(keyedTables, version)]);
   if (unkeyed !== undefined) {
     const table = `the table animal_store.${String(unkeyed["name"])}`;

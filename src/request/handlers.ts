@@ -11,7 +11,7 @@ import { readNewPet, readStatusChange, type Reading } from "../pets/new-pet.ts";
 import { type PetStatus, petStatuses, readPetId, statusIn } from "../pets/pet.ts";
 import type { JsonText, PetQuery, PetStore, Refusal } from "../pets/pet-store.ts";
 import { IdempotencyConflictError } from "../pets/pet-store.ts";
-import { alteredTag, entityTag, outcomeFor, type Preconditions, readPreconditions } from "../pets/precondition.ts";
+import { entityTag, outcomeFor, type Preconditions, readPreconditions } from "../pets/precondition.ts";
 import { handleContent, type Outcome, type Unread } from "./content.ts";
 
 /** A request for the catalogue, from a client with a key or from the embedding program. */
@@ -182,14 +182,11 @@ function refusal(outcome: Refusal, fields: PetRequest["fields"]): Response {
   return outcome.kind === "absent" ? errorResponse("pet_not_found") : mismatch(outcome.status, fields);
 }
 
-/** A 412 with the status that the animal has, and with what to send if a proxy has altered the entity tag. */
+/** A 412 with the status that the animal has. */
 function mismatch(status: PetStatus, fields: PetRequest["fields"]): Response {
   const tag = entityTag(status);
-  const altered = alteredTag(fields["if-match"]?.toString() ?? "", status);
-  const advice = altered === undefined ? "" : ` ${altered} was changed on its way here: send If-Match: ${tag} instead.`;
   const excluding = fields["if-none-match"] === undefined ? "If-Match does" : "the preconditions do";
-  const message = `The animal is ${tag}, which ${excluding} not allow.${advice}`;
-  return errorResponse("precondition_failed", ["ETag", tag], message);
+  return errorResponse("precondition_failed", ["ETag", tag], `The animal is ${tag}, which ${excluding} not allow.`);
 }
 
 /** getPet is deprecated since release 1.0.0, 2026-11-21 (RFC 9745, 2.1: Unix seconds as a structured Date). */

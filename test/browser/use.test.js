@@ -5,7 +5,6 @@
 import assert from "node:assert/strict";
 import { createServer, request as httpRequest } from "node:http";
 import { after, test } from "node:test";
-import { until } from "../../build/test/support/until.js";
 import { add, closeBrowser, enterKey, openConsole, openWithKey, skip, startProgram } from "./console.js";
 
 after(closeBrowser);

@@ -145,24 +145,14 @@ test("a 412 says the present status, in its message and in ETag", async (context
   }
 });
 
-test("a 412 says what to send if a tag that a proxy has changed would otherwise match", async (context) => {
-  const running = await runningService(context);
-  await exchange(running.port, request({ method: "POST", key: running.key, content: rex }));
-  const present = 'The animal is "available", which If-Match does not allow.';
-  const advice = 'was changed on its way here: send If-Match: "available" instead.';
-  for (const [field, expected] of [
-    ['W/"available"', `${present} W/"available" ${advice}`],
-    ['"sold", "available-gzip"', `${present} "available-gzip" ${advice}`],
-    ['W/"available;br"', `${present} W/"available;br" ${advice}`],
-    ['"sold-gzip"', present],
-    ['W/"sold"', present],
-    ['"availableness"', present],
-  ] as const) {
+test("a tag that was made weak on its way, or given a suffix, matches nothing, and the 412 has the present one", async (context) => {
+  const running = await withPet(context);
+  for (const field of ['W/"available"', '"sold", "available-gzip"', 'W/"available;br"', '"availableness"']) {
     for (const method of ["PATCH", "GET"]) {
       const parts = method === "PATCH" ? { content: '{"status":"sold"}' } : {};
       const asked = request({ method, target: "/v1/pets/1", key: running.key, fields: [match(field)], ...parts });
-      const { status, content } = await exchange(running.port, asked);
-      assert.deepEqual([status, (JSON.parse(content) as { message: string }).message], [412, expected], `${method} ${field}`);
+      const response = await exchange(running.port, asked);
+      assert.deepEqual([response.status, response.value("etag")], [412, '"available"'], `${method} ${field}`);
     }
   }
 });
