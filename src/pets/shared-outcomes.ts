@@ -42,18 +42,15 @@ class RequestsInProgress {
   readonly #byHash = new Map<string, InProgress>();
 
   /**
-   * Calls `run`, unless a request with the hash is in progress: then resolves to what that one stored, or rejects as it
-   * does. If it stores nothing, this one is decided by itself.
+   * Calls `run`, unless an equal request with the hash is in progress: then resolves to what that one stored, or
+   * rejects as it does. If it stores nothing, or is another request, `run` is called when it has ended: the store
+   * decides.
    * @param content the same for equal requests only
-   * @throws {IdempotencyConflictError} the hash belongs to another request
    */
   async share<Result extends Outcome>(hash: string, content: string, run: () => Promise<Result>): Promise<Result> {
     for (let first = this.#byHash.get(hash); first !== undefined; first = this.#byHash.get(hash)) {
       const result = await first.outcome.catch(unlessConflict);
-      if (result !== undefined && isStored(result)) {
-        if (first.content !== content) {
-          throw new IdempotencyConflictError("the idempotency hash belongs to another request");
-        }
+      if (result !== undefined && isStored(result) && first.content === content) {
         return { ...result, isReplay: true } as Result; // Equal requests have results of one type.
       }
     }
