@@ -50,7 +50,8 @@ const listPets: JsonObject = {
   summary: "List animals",
   description:
     "Returns a page of animals, ascending by `id`. If more match, `Link` leads to the next page: following it visits " +
-    "every animal that existed at the start exactly once.",
+    "every animal that existed at the start, keeps what the filter asks for and is not removed meanwhile, exactly " +
+    "once.",
   tags: ["animals"],
   parameters: queryParameters,
   responses: {
