@@ -93,6 +93,7 @@ export class NodeExchange implements Exchange {
       });
       incoming.on("end", () => resolve(content.bytes));
       incoming.on("close", () => resolve(clientGone));
+      incoming.on("error", () => resolve(clientGone)); // Node's own has none, but an adapter's, which would be thrown.
     });
   }
 
@@ -114,6 +115,7 @@ export class NodeExchange implements Exchange {
       this.#write(response, fields);
       return;
     }
+    incoming.on?.("error", () => undefined); // As in `#collect`: the response says all that is to be said.
     incoming.resume?.();
     return eventLoopTurn().then(() => {
       if (!outgoing.headersSent) { // Otherwise an embedding program has sent a response of its own in this turn.

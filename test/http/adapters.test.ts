@@ -4,9 +4,11 @@ import assert from "node:assert/strict";
 import { EventEmitter, once } from "node:events";
 import { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { PassThrough } from "node:stream";
+import { PassThrough, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
+import type { ReadableStream as WebStream } from "node:stream/web";
 import { test } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
 
 import { ContentTakenError } from "../../src/index.ts";
 import { runningService } from "../support/running-service.ts";
@@ -79,4 +81,25 @@ test("a mock whose content is an object already is told so, as content that a pa
   const incoming = Object.assign(mocked({ method: "POST", headers, content: "" }), { body: { name: "Rex", categoryId: 5 } });
   const error = await new Promise((resolve) => service.handle(incoming, new ServerResponse(incoming), resolve));
   assert.ok(error instanceof ContentTakenError);
+});
+
+test("an upload that an adapter made of a Web request, and that breaks off, ends no process, with a key or without", async (context) => {
+  const { service, key } = await runningService(context);
+  for (const authorization of [`Bearer ${key}`, "Bearer none"]) {
+    let breakOff: () => void = assert.fail;
+    const body = new ReadableStream<Uint8Array>({
+      start: (sender) => {
+        sender.enqueue(Buffer.from('{"name":'));
+        breakOff = () => sender.error(new Error("the client has left"));
+      },
+    });
+    const headers = { host: "a", authorization, "transfer-encoding": "chunked" };
+    const made = Object.assign(Readable.fromWeb(body as WebStream), { method: "POST", url: "/v1/pets", headers });
+    const incoming = made as unknown as IncomingMessage; // It lacks most of it, as that of an adapter does.
+    const closed = new Promise((resolve) => made.on("close", resolve)); // `once` would listen for errors, too.
+    service.handle(incoming, new ServerResponse(incoming));
+    breakOff();
+    await closed;
+    await turn();
+  }
 });
