@@ -27,6 +27,7 @@ import { describeApi, type OpenApiDescription } from "./openapi/document.ts";
 import { type AnimalStoreOptions, type CheckedOptions, checkOptions } from "./options.ts";
 import type { PetStore } from "./pets/pet-store.ts";
 import { shareOutcomes } from "./pets/shared-outcomes.ts";
+import type { Program } from "./request/context.ts";
 import { locate } from "./request/mount.ts";
 import { Pipeline } from "./request/pipeline.ts";
 import { programCalls } from "./request/program-calls.ts";
@@ -191,7 +192,8 @@ export class Service implements AnimalStore {
       next();
       return;
     }
-    if (this.#takes(incoming, outgoing, next)) {
+    const isLast = this.#isStopping || incoming.headers.upgrade !== undefined;
+    if (this.#takes(incoming, outgoing, isLast, next)) {
       const linkBase = baseUrl ?? (located?.prefix ?? "") + basePath;
       const program = { incoming, outgoing, next };
       const arrival = { target: located?.target, linkBase, route: undefined, program };
@@ -200,7 +202,8 @@ export class Service implements AnimalStore {
   };
 
   readonly guard: AnimalStore["guard"] = (incoming, outgoing, next) => {
-    if (this.#takes(incoming, outgoing, undefined)) { // A `next` that ignores an error would serve without a key.
+    // What its connection does is the route's matter. A `next` that ignores an error would serve without a key.
+    if (this.#takes(incoming, outgoing, false)) {
       this.pipeline.guard(new NodeExchange(incoming, outgoing), { incoming, outgoing, next });
     }
   };
@@ -208,16 +211,16 @@ export class Service implements AnimalStore {
   readonly keyOf: AnimalStore["keyOf"] = (incoming) => this.pipeline.keyOf(incoming);
 
   /** Returns false if the request is not to go on. */
-  #takes(incoming: IncomingMessage, outgoing: ServerResponse, next: ((error?: Error) => void) | undefined): boolean {
+  #takes(incoming: IncomingMessage, outgoing: ServerResponse, isLast: boolean, next?: Program["next"]): boolean {
     if (Number(incoming.httpVersionMajor) >= 2) { // Adapters set a string, or nothing.
       this.#refuseHttp2(outgoing, next);
       return false;
     }
-    return this.#connections.take(incoming, outgoing, this.#isStopping);
+    return this.#connections.take(incoming, outgoing, isLast);
   }
 
   /** Node's HTTP/2 objects lack what the responses need: the raw header fields of a message, and `Connection`. */
-  #refuseHttp2(outgoing: ServerResponse, next: ((error?: Error) => void) | undefined): void {
+  #refuseHttp2(outgoing: ServerResponse, next: Program["next"]): void {
     const error = new Error("Cannot handle an HTTP/2 request: serve the animal store over HTTP/1.1");
     if (next !== undefined) {
       next(error);

@@ -12,7 +12,7 @@ export class ProgramConnections {
 
   /**
    * Returns false if the request is not to be handled: a middleware has responded already, or the connection is about
-   * to close (RFC 9112, 9.6). A request with `Upgrade` is the last of its connection, and so is any with `isLast`.
+   * to close (RFC 9112, 9.6). @param isLast whether the connection closes after its response
    */
   take(incoming: IncomingMessage, outgoing: ServerResponse, isLast: boolean): boolean {
     const socket = socketOf(incoming);
@@ -24,7 +24,7 @@ export class ProgramConnections {
       this.#lastResponses.set(socket, outgoing);
       outgoing.once("close", () => this.#forget(socket, outgoing));
     }
-    if (isLast || incoming.headers.upgrade !== undefined) {
+    if (isLast) {
       outgoing.shouldKeepAlive = false;
       stopParsing(socket);
     }

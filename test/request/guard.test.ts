@@ -335,11 +335,29 @@ test("a request from an HTTP/2 server is refused by guard() itself, and a line s
   assert.match(reports.join("\n"), /HTTP\/2/);
 });
 
-test("from close() on guard() still tells keys apart, and no connection is kept", async (context) => {
+test("from close() on guard() still tells keys apart", async (context) => {
   const { service, ownPort, key } = await guarded(context);
   service.beginStopping();
   for (const [status, parts] of [[200, { key }], [401, {}]] as const) {
-    const response = await exchange(ownPort, request({ target, ...parts }));
-    assert.deepEqual([response.status, response.value("connection")], [status, "close"]);
+    assert.equal((await exchange(ownPort, request({ target, ...parts }))).status, status);
   }
+});
+
+test("what a guarded route says of its connection is its own: one that is kept is read, after Upgrade and close() too", async (context) => {
+  const { service, key } = await runningService(context);
+  const port = await serve(context, (incoming, outgoing) => {
+    service.guard(incoming, outgoing, () => {
+      outgoing.writeHead(200, { "Content-Length": 2, Connection: "keep-alive" }).end("ok"); // As a route that proxies.
+    });
+  });
+  const twice = async (fields: readonly string[]): Promise<void> => {
+    const wire = await Wire.open(port);
+    for (const some of [fields, []]) {
+      const response = await wire.send(request({ key, fields: some })).response();
+      assert.deepEqual([response.status, response.content], [200, "ok"]);
+    }
+  };
+  await twice(["Connection: Upgrade", "Upgrade: h2c"]);
+  service.beginStopping();
+  await twice([]);
 });
