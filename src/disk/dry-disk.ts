@@ -16,26 +16,26 @@ export class DryDisk implements Disk {
   /** Whether `lock` has found that a living process holds the name. Changed here only. */
   isHeld = false;
   readonly #disk: Disk;
-  /** By absolute path, whether the file or folder was made here, or removed. */
-  readonly #made = new Map<string, boolean>();
+  /** By absolute path: true if the file or folder was made here, false if it was removed. */
+  readonly #isThere = new Map<string, boolean>();
 
   constructor(disk: Disk) {
     this.#disk = disk;
   }
 
   async openToRead(path: string): Promise<DiskFile | undefined> {
-    const real = this.#made.has(resolve(path)) ? undefined : await this.#disk.openToRead(path);
+    const real = this.#isThere.has(resolve(path)) ? undefined : await this.#disk.openToRead(path);
     return real && fileOver(real);
   }
 
   async openToAppend(path: string): Promise<DiskFile> {
-    if (!this.#made.has(resolve(path))) {
+    if (!this.#isThere.has(resolve(path))) {
       if (await this.#disk.exists(path)) {
         return fileOver(await this.#disk.openToAppend(path));
       }
       const target = await this.linkTarget(path);
       if (target !== undefined) {
-        await this.#disk.openToRead(path); // Root follows no link. For all others the target is made.
+        await this.#disk.openToRead(path); // Throws for root, who follows no link. For all others the target is made.
         if (!(await this.exists(dirname(target)))) { // For instance on a volume that is not mounted.
           const error = new Error(`ENOENT: no such file or directory, open '${path}'`);
           throw Object.assign(error, { code: "ENOENT", syscall: "open", path });
@@ -43,20 +43,20 @@ export class DryDisk implements Disk {
         return this.openToAppend(target);
       }
     }
-    this.#made.set(resolve(path), true);
+    this.#isThere.set(resolve(path), true);
     return fileOver(undefined);
   }
 
   async exists(path: string): Promise<boolean> {
-    return this.#made.get(resolve(path)) ?? this.#disk.exists(path);
+    return this.#isThere.get(resolve(path)) ?? this.#disk.exists(path);
   }
 
   async rename(from: string, to: string): Promise<void> {
-    this.#made.set(resolve(from), false).set(resolve(to), true);
+    this.#isThere.set(resolve(from), false).set(resolve(to), true);
   }
 
   async remove(path: string): Promise<void> {
-    this.#made.set(resolve(path), false);
+    this.#isThere.set(resolve(path), false);
   }
 
   async makeFolder(path: string): Promise<void> {
@@ -66,11 +66,12 @@ export class DryDisk implements Disk {
       return this.#disk.makeFolder(folder); // It makes nothing: it finds a folder, or fails.
     }
     await this.makeFolder(above);
-    this.#made.set(folder, true);
+    this.#isThere.set(folder, true);
   }
 
   async syncFolder(): Promise<void> {}
 
+  /** If a living process holds the name, goes on as if it were free, and sets `isHeld`. */
   async lock(path: string): Promise<Lock | undefined> {
     const folder = this.#realFolder(path);
     const isThere = folder === resolve(dirname(path));
@@ -102,7 +103,7 @@ export class DryDisk implements Disk {
   /** The folder of the path, or the nearest one above it that is on the disk. */
   #realFolder(path: string): string {
     const folder = dirname(resolve(path));
-    return this.#made.get(folder) === true ? this.#realFolder(folder) : folder;
+    return this.#isThere.get(folder) === true ? this.#realFolder(folder) : folder;
   }
 }
 

@@ -35,7 +35,7 @@ export class FolderInUseError extends Error {
 }
 
 /** How long a start waits for the lock: a command that changes a key holds the folder for a moment only. */
-const commandMsMax = 1_000;
+const waitMsMax = 1_000;
 const retryMs = 50;
 
 /** @internal The name that a process holds while it serves or changes the data folder. */
@@ -49,7 +49,7 @@ const attemptsMax = 100;
 /** @internal Makes the data folder if it is missing, and locks it for this process. @throws {FolderInUseError} */
 export async function lockFolder(disk: Disk, dataDir: string): Promise<Lock> {
   await disk.makeFolder(dataDir);
-  for (let waitedMs = 0; waitedMs < commandMsMax; waitedMs += retryMs) {
+  for (let waitedMs = 0; waitedMs < waitMsMax; waitedMs += retryMs) {
     const lock = await disk.lock(folderLockPath(dataDir));
     if (lock !== undefined) {
       return lock;
@@ -171,7 +171,7 @@ async function take(folder: SocketFolder, name: string, temporaryPath: string, t
       await fs.rename(rightPath, path);
       return "ours";
     }
-    // If it belonged to a dead process, the new owner may have removed it.
+    // The socket has a new owner. A sweep may have taken this right away, if an earlier holder of it was dead.
     await undefinedIfAbsent(fs.unlink(rightPath));
   }
   return "held";

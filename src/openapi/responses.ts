@@ -109,7 +109,7 @@ const sharedErrors: Readonly<Record<string, Codes>> = {
   StorageUnavailable: ["storage_unavailable"],
 };
 
-/** The errors of operations that store something, if no other operation has a response with these codes. */
+/** The errors of operations that store something, listed here only so that they become components, too. */
 const sharedWriteErrors: Readonly<Record<string, Codes>> = {
   ReadOnlyKey: ["insufficient_scope"],
   BodyTooLarge: ["body_too_large"],
@@ -119,7 +119,7 @@ const sharedWriteErrors: Readonly<Record<string, Codes>> = {
 
 const components = Object.entries({ ...sharedErrors, ...sharedWriteErrors });
 
-/** The errors that happen once the operation is known. */
+/** The errors that are given once the operation is known, and so have its fields. */
 const lateErrors = ["InternalError", "StorageUnavailable"];
 
 /** @param content undefined if the response has none */
@@ -156,7 +156,8 @@ export const responseComponents: JsonObject = Object.fromEntries(
 );
 
 /**
- * The error responses of an operation, one a status: those of every operation and its own.
+ * The error responses of an operation, one a status: those of every operation and its own. A response with the codes of
+ * a component, in their order, and without fields of the operation, is a reference to it.
  * @param operationFields fields of the responses that are given once the operation is known
  */
 export function errorResponses(

@@ -2,8 +2,8 @@
  * The connections of the user's pool, and whether the database answers.
  *
  * The database is *away* if it has left statements without an answer for `awayMs`, and answered no other meanwhile. The
- * poll for key events sends one every 250 ms, so that this shows even if no request comes, and when it is back. An
- * answer is what a replica would not say. A connection that is refused, ended or silent fails nobody but its caller.
+ * poll for key events sends one every 250 ms, so that this shows even if no request comes, and when it is back. A read
+ * is no answer: a replica has it, too. A connection that is refused, ended or silent fails nobody but its caller.
  */
 
 import { performance } from "node:perf_hooks";
@@ -17,10 +17,7 @@ import type { DatabasePool, PoolClient } from "./pool.ts";
 import type { Refusals } from "./refusals.ts";
 
 const awayMs = 2_000;
-/**
- * How long to wait for a new or free connection. Short, because a wait that began while the database was away must end
- * before the next try can succeed.
- */
+/** How long to wait for a new or free connection. What waits when the database comes back holds up the poll so long. */
 const connectMs = 1_500;
 /** The pause between two tries for a connection, after one was refused: one that works may become free. */
 const connectPauseMs = 50;

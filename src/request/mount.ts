@@ -2,8 +2,8 @@
 
 import type { IncomingMessage } from "node:http";
 
-import { originForm } from "../http/message.ts";
 import { withoutSecrets } from "../base/redact-secrets.ts";
+import { originForm } from "../http/message.ts";
 
 /** The path of the API if no base address says otherwise. */
 export const defaultBasePath = "/v1";
@@ -17,20 +17,20 @@ export interface Located {
 
 /**
  * Returns undefined outside the base path. Express and Connect keep the client's target in `originalUrl` and cut the
- * prefix of the mount off `url`. A prefix may itself begin with the base path, so a `url` that was cut and is below the
- * base path decides; otherwise the client's target does.
+ * prefix of the mount off `url`. Mounted at `/api`, `/v1/pets` of `/api/v1/pets` has the prefix `/api`. Mounted at
+ * `/v1`, `/pets` of `/v1/pets` has none, and `/v1/pets` of `/v1/v1/pets` has the prefix `/v1`.
  */
 export function locate(incoming: IncomingMessage & { originalUrl?: unknown }, basePath: string): Located | undefined {
   const url = originForm(incoming.url ?? "");
   const original = typeof incoming.originalUrl === "string" ? originForm(incoming.originalUrl) : url;
-  const isCut = original.endsWith(url);
-  if (isBelow(original, basePath) && !(isCut && isBelow(url, basePath))) {
+  const endsWithUrl = original.endsWith(url);
+  if (isBelow(original, basePath) && !(endsWithUrl && isBelow(url, basePath))) {
     return { target: original, prefix: "" };
   }
   if (!isBelow(url, basePath)) {
     return undefined;
   }
-  return { target: url, prefix: isCut ? safePrefix(original.slice(0, -url.length)) : "" };
+  return { target: url, prefix: endsWithUrl ? safePrefix(original.slice(0, -url.length)) : "" };
 }
 
 /**

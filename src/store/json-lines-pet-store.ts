@@ -6,7 +6,7 @@
  * could undo (`settleEnd`).
  */
 
-import { randomBytes as secureBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 
 import { type Clock, reportProgress, systemClock } from "../base/clock.ts";
@@ -40,7 +40,6 @@ export interface PetStoreOptions {
   readonly dataDir: string;
   readonly report: (message: string) => void;
   readonly clock?: Clock | undefined;
-  readonly randomBytes?: (byteCount: number) => Uint8Array;
   readonly onGroup?: ((times: AppendTimes) => void) | undefined;
   /** Ends the opening: it rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
@@ -52,7 +51,7 @@ export interface PetStoreOptions {
  * @throws {Error} the end of the log cannot be settled
  */
 export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesPetStore> {
-  const { disk, dataDir, report, clock = systemClock, randomBytes = secureBytes } = options;
+  const { disk, dataDir, report, clock = systemClock } = options;
   await checkWhole(disk, dataDir);
   const path = join(dataDir, petFileName);
   const file = await disk.openToAppend(path);

@@ -105,15 +105,17 @@ function* piecesOf(catalogue: Catalogue, replays: readonly DatedContent[], lines
 
 /**
  * Yields the animals by id, and the lines with hashes in the order of the source, since a service forgets the oldest
- * ones by their order in the file. A line with a hash comes after the animals up to its own. A removed animal is
- * written only if one of these lines is about it.
+ * ones by their order in the file. Animals are in the order of their ids there, and a change comes after its animal. So
+ * a line with a hash comes after the animals up to its own; what it changes back is changed once more at the end. A
+ * removed animal is written only if one of these lines is about it.
  */
 function* contentsOf(catalogue: Catalogue, replays: readonly DatedContent[]): Generator<DatedContent> {
   const plain = { idempotencyHash: undefined, atSeconds: 0 };
   const writtenStatuses = new Map<number, number>();
-  const removed = new HierarchicalBitSet();
-  replays.filter(({ id }) => catalogue.statusOf(id) === undefined).forEach(({ id }) => removed.add(id));
-  const next = (from: number): number => Math.min(catalogue.next(from) ?? Infinity, removed.next(from) ?? Infinity);
+  const removedButNeeded = new HierarchicalBitSet();
+  replays.filter(({ id }) => catalogue.statusOf(id) === undefined).forEach(({ id }) => removedButNeeded.add(id));
+  const next = (from: number): number =>
+    Math.min(catalogue.next(from) ?? Infinity, removedButNeeded.next(from) ?? Infinity);
   let nextId = next(1);
   function* animalsUpTo(lastId: number): Generator<DatedContent> {
     for (; nextId <= lastId; nextId = next(nextId + 1)) {

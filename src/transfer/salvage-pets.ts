@@ -34,9 +34,8 @@ export async function* salvagePets(
   const line = createPetLine();
   const gaps = new Gaps();
   const removed = new HierarchicalBitSet();
-  let [number, end, lostCount, lostIdCount] = [0, 0, 0, 0];
-  /** The lost lines that were no animals, but changes. */
-  let changeCount = 0;
+  let [lastNumber, endOffset] = [0, 0];
+  let [lostCount, lostIdCount, changeCount] = [0, 0, 0]; // The first two since the last animal or gap.
   const loseIds = (id: number, what: string): void => {
     const after = lines.lastId;
     if (id > after) {
@@ -47,7 +46,7 @@ export async function* salvagePets(
       lostIdCount += id - after;
     }
   };
-  /** The lost lines of which no lost id is the cause. If there are more ids than lines, one of the lines was a gap. */
+  /** The lost lines that were changes: of three, one if two ids are lost, and two if a gap of 99 ids is. */
   const otherCount = (): number => lostCount - (lostIdCount > lostCount ? 1 : lostIdCount);
   for await (const found of findLines(file, 0, petLineBytesMax)) {
     if (!isPetLine(found, line)) {
@@ -55,16 +54,17 @@ export async function* salvagePets(
     }
     const { id, kind, after, statusIndex, atSeconds } = line;
     const place = `the line with number ${line.number}, at byte ${found.offset},`;
-    if (line.number <= number || (kind !== "change" && id <= lines.lastId)) {
+    if (line.number <= lastNumber || (kind !== "change" && id <= lines.lastId)) {
       const reason = "stands behind a later one: lines were moved or doubled, or two histories are mixed";
       throw new Error(`${place} ${reason}. Cut out of a copy what is wrong, and salvage that`);
     }
-    if (line.number > number + 1) {
-      say(`lost: ${rangeOf("line", number, line.number - 1)}, in bytes ${end} to ${found.offset}`);
+    if (line.number > lastNumber + 1) {
+      say(`lost: ${rangeOf("line", lastNumber, line.number - 1)}, in bytes ${endOffset} to ${found.offset}`);
     }
-    lostCount += line.number - number - 1;
-    [number, end] = [line.number, found.offset + found.end - found.start + 1];
-    loseIds(kind === "change" ? id : kind === "gap" ? after : id - 1, "lost");
+    lostCount += line.number - lastNumber - 1;
+    [lastNumber, endOffset] = [line.number, found.offset + found.end - found.start + 1];
+    const idBefore = kind === "change" ? id : kind === "gap" ? after : id - 1;
+    loseIds(idBefore, "lost");
     if (kind === "change" && (gaps.has(id) || removed.has(id))) {
       say(`left out ${place} by which animal ${id} became ${fileStatuses[statusIndex]}: it is lost or removed`);
       continue;
@@ -86,8 +86,8 @@ export async function* salvagePets(
     }
   }
   const { lastId } = lines;
-  const restBytes = Math.max(file.size() - end, 0); // The last line may lack its newline.
-  const rest = await readBytes(file, Math.min(restBytes, lineBytesMin), end);
+  const restBytes = Math.max(file.size() - endOffset, 0); // The last line may lack its newline.
+  const rest = await readBytes(file, Math.min(restBytes, lineBytesMin), endOffset);
   if (rest.length === lineBytesMin || rest.toString("latin1").trim() !== "") {
     say(`lost: ${pluralize(restBytes, "byte")} behind the last line`);
     lostCount += Math.max(1, Math.floor(restBytes / lineBytesMin));

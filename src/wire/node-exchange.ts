@@ -82,7 +82,7 @@ export class NodeExchange implements Exchange {
     return new Promise((resolve) => {
       const content = new ByteBuilder();
       this.#onContentError = resolve;
-      // Otherwise Node would drop content that came with the fields once more after the response. Mocks lack `read`.
+      // Node empties a request after its response unless it was read from. This counts as read. Mocks lack `read`.
       incoming.read?.(0);
       incoming.on("data", (piece: Uint8Array) => {
         if (content.length + piece.length > bytesMax) {
