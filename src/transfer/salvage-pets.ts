@@ -1,9 +1,9 @@
 /**
  * Writes a new pets.jsonl with the intact lines of a damaged one, as they stand there, and says what is lost.
  *
- * A line is lost if its number is missing. The next animal's id tells how many of the lost lines before it were
- * animals. Their ids become a gap, so that no animal ever gets another's id. All other lost lines were changes. After
- * the last line nothing shows what was there, so as many ids are skipped as the bytes behind it could have held.
+ * A line is lost if its number is missing. The next animal's id tells which ids the lost lines before it had. They
+ * become a gap, so that no animal ever gets another's id. All lost lines but one of these may have been changes. Behind
+ * the last animal they may be animals, too, as may the bytes behind the last line: so many ids are skipped.
  */
 
 import { checksumBytes, textOf } from "../base/checksum.ts";
@@ -46,8 +46,8 @@ export async function* salvagePets(
       lostIdCount += id - after;
     }
   };
-  /** The lost lines that were changes: of three, one if two ids are lost, and two if a gap of 99 ids is. */
-  const otherCount = (): number => lostCount - (lostIdCount > lostCount ? 1 : lostIdCount);
+  /** If ids are lost, at least one line was an animal, or a gap with all of them. Each other one may be a change. */
+  const changesAtMost = (): number => lostCount - Math.min(lostCount, lostIdCount, 1);
   for await (const found of findLines(file, 0, petLineBytesMax)) {
     if (!isPetLine(found, line)) {
       continue;
@@ -70,7 +70,7 @@ export async function* salvagePets(
       continue;
     }
     if (kind !== "change") {
-      changeCount += otherCount();
+      changeCount += changesAtMost();
       [lostCount, lostIdCount] = [0, 0];
     } else if (statusIndex === removedIndex) {
       removed.add(id);
@@ -92,8 +92,8 @@ export async function* salvagePets(
     say(`lost: ${pluralize(restBytes, "byte")} behind the last line`);
     lostCount += Math.max(1, Math.floor(restBytes / lineBytesMin));
   }
-  changeCount += otherCount();
-  loseIds(lastId + otherCount(), "perhaps lost, if there were such");
+  changeCount += changesAtMost();
+  loseIds(lastId + changesAtMost(), "perhaps lost, if there were such");
   if (changeCount > 0 && lastId > 0) {
     const doubt = `each animal up to id ${lastId} may have an earlier status, or be removed`;
     say(`lost lines may be changes or removals: ${doubt}`);

@@ -153,6 +153,13 @@ test("changes that are lost together with a gap are told", async () => {
   assert.ok(reports.some((report) => /each animal up to id 502 may .*, or be removed$/.test(report)), reports.join("\n"));
 });
 
+test("a change that is lost together with a gap is told, also if there are as many ids as lines", async () => {
+  const lost = ['{"id":3,"after":1,"line":2,"group":2}', '{"id":1,"status":"sold","line":3,"group":3}'].map(lineWithChecksum).join("");
+  const last = lineWithChecksum('{"id":4,"name":"Tom","categoryId":1,"status":"available","group":4}');
+  const { reports } = await salvage(Buffer.from(tom(1, 1) + "x".repeat(lost.length) + last));
+  assert.ok(reports.some((report) => /each animal up to id 4 may .*, or be removed$/.test(report)), reports.join("\n"));
+});
+
 test("behind a lost gap and lost animals, no id is given again that a torn line may have had", async () => {
   const gap = lineWithChecksum('{"id":500,"after":1,"line":2,"group":2}');
   const animals = [501, 502].map((id, index) => {
