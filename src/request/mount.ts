@@ -17,8 +17,8 @@ export interface Located {
 
 /**
  * Returns undefined outside the base path. Express and Connect keep the client's target in `originalUrl` and cut the
- * prefix of the mount off `url`. Mounted at `/api`, `/v1/pets` of `/api/v1/pets` has the prefix `/api`. Mounted at
- * `/v1`, `/pets` of `/v1/pets` has none, and `/v1/pets` of `/v1/v1/pets` has the prefix `/v1`.
+ * prefix of the mount off `url`. Mounted at `/api`, a `url` of `/v1/pets` for `/api/v1/pets` has the prefix `/api`.
+ * Mounted at `/v1`, `/pets` for `/v1/pets` has none, and `/v1/pets` for `/v1/v1/pets` has the prefix `/v1`.
  */
 export function locate(incoming: IncomingMessage & { originalUrl?: unknown }, basePath: string): Located | undefined {
   const url = originForm(incoming.url ?? "");

@@ -106,8 +106,8 @@ function* piecesOf(catalogue: Catalogue, replays: readonly DatedContent[], lines
 /**
  * Yields the animals by id, and the lines with hashes in the order of the source, since a service forgets the oldest
  * ones by their order in the file. Animals are in the order of their ids there, and a change comes after its animal. So
- * a line with a hash comes after the animals up to its own; what it changes back is changed once more at the end. A
- * removed animal is written only if one of these lines is about it.
+ * a line with a hash comes after the animals up to its own. If it sets an older status than the present one, a last
+ * line sets that again. A removed animal is written only if one of these lines is about it.
  */
 function* contentsOf(catalogue: Catalogue, replays: readonly DatedContent[]): Generator<DatedContent> {
   const plain = { idempotencyHash: undefined, atSeconds: 0 };

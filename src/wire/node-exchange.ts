@@ -93,7 +93,7 @@ export class NodeExchange implements Exchange {
       });
       incoming.on("end", () => resolve(content.bytes));
       incoming.on("close", () => resolve(clientGone));
-      incoming.on("error", () => resolve(clientGone)); // Node's own has none, but an adapter's, which would be thrown.
+      incoming.on("error", () => resolve(clientGone)); // Only an adapter's emits one; unheard, it is thrown.
     });
   }
 
