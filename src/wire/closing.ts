@@ -8,6 +8,8 @@ import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { clearTimeout, setTimeout } from "node:timers";
 
+import type { ListenerLimits } from "./listener-limits.ts";
+
 /** How many bytes are read and dropped after the last response of a connection, and for how long. */
 export const drainBytesMax = 1_048_576;
 export const drainMs = 2_000;
@@ -30,15 +32,37 @@ function dropRest(incoming: IncomingMessage & { upgrade?: boolean }): number {
   return 2;
 }
 
+/** Node has what moves a socket's bytes as `_handle`: of a secure socket, one over that of TCP. The types lack it. */
+interface MovedSocket extends Socket {
+  readonly _handle?: Handle | null;
+}
+interface Handle {
+  readonly writeQueueSize?: number;
+  readonly _parent?: Handle;
+}
+
 /**
- * Called periodically for every socket: starts a time-out if output is still unsent. `server.setTimeout` would take 3 %
- * of each request's time, and Node may remove its time-out at the next request. If the client reads anything before the
- * time-out ends, Node starts it again instead of emitting `timeout`.
+ * Cuts off a client that reads nothing of a response. The time-out of a socket would not do, because Node starts it
+ * again at each byte that the client sends.
  */
-export function cutOffStalledReader(socket: Socket, stalledReaderMs: number): void {
-  if (socket.writableLength > 0 && socket.timeout !== stalledReaderMs) {
-    socket.setTimeout(stalledReaderMs);
+export class StalledReaderWatch {
+  #waitingBytes = 0;
+  #stalledMs = 0;
+
+  /** To be called every `timeoutCheckMs`. */
+  check(socket: Socket, { stalledReaderMs, timeoutCheckMs }: ListenerLimits): void {
+    const waitingBytes = countWaitingBytes(socket);
+    this.#stalledMs = waitingBytes > 0 && waitingBytes === this.#waitingBytes ? this.#stalledMs + timeoutCheckMs : 0;
+    this.#waitingBytes = waitingBytes;
+    if (this.#stalledMs >= stalledReaderMs) {
+      socket.destroy();
+    }
   }
+}
+
+/** `writableLength` alone would stay the same while a client slowly reads a response that was written at once. */
+function countWaitingBytes({ writableLength, _handle: handle }: MovedSocket): number {
+  return writableLength === 0 ? 0 : (handle?.writeQueueSize ?? 0) + (handle?._parent?.writeQueueSize ?? 0);
 }
 
 /** The next response is the last one. Node calls `destroySoon` when it has been sent. */

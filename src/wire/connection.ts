@@ -8,7 +8,8 @@ import type { Socket } from "node:net";
 
 import type { ErrorCode } from "../http/errors.ts";
 import type { RequestHandler } from "../http/exchange.ts";
-import { lingeringClose, stopParsing } from "./closing.ts";
+import { lingeringClose, StalledReaderWatch, stopParsing } from "./closing.ts";
+import type { ListenerLimits } from "./listener-limits.ts";
 import { NodeExchange } from "./node-exchange.ts";
 
 /** `close` wins over `keep-alive` (RFC 9112, 9.3), which Node obeys only in HTTP/1.1. */
@@ -22,6 +23,7 @@ export class Connection {
   /** Whether requests that arrive are handled: not after one that ends the connection, nor after a failure. */
   #takesMore = true;
   #isStopping = false;
+  readonly #readerWatch = new StalledReaderWatch();
 
   constructor(socket: Socket, handler: RequestHandler) {
     this.#socket = socket;
@@ -90,6 +92,11 @@ export class Connection {
         }
       });
     }
+  }
+
+  /** To be called every `timeoutCheckMs`. */
+  check(limits: ListenerLimits): void {
+    this.#readerWatch.check(this.#socket, limits);
   }
 
   stop(): void {

@@ -11,7 +11,7 @@ import type { Server, Socket } from "node:net";
 import { setImmediate } from "node:timers";
 
 import { clientGone, type RequestHandler } from "../http/exchange.ts";
-import { cutOffStalledReader, lingeringClose } from "./closing.ts";
+import { lingeringClose, StalledReaderWatch } from "./closing.ts";
 import type { ListenerLimits } from "./listener-limits.ts";
 import { CommonLines, PlainExchange } from "./plain-exchange.ts";
 import { type PlainFields, readPlain } from "./plain-request.ts";
@@ -88,6 +88,7 @@ class Lane {
   #hasEnded = false;
   /** For how long the client has sent no request, or not the rest of its content. */
   #quietMs = 0;
+  readonly #readerWatch = new StalledReaderWatch();
 
   constructor(socket: Socket, lanes: FastLanes) {
     this.#socket = socket;
@@ -95,7 +96,6 @@ class Lane {
     socket.on("data", this.#onData);
     socket.on("end", this.#onEnd);
     socket.on("error", this.#onError);
-    socket.on("timeout", this.#onTimeout);
   }
 
   /** Whether no response is due or being sent, no request has begun to arrive, and the connection is not closing. */
@@ -115,19 +115,19 @@ class Lane {
   check(): void {
     const socket = this.#socket;
     const exchange = this.#exchange;
-    const { limits: { fieldsMs, idleMs, requestMs, stalledReaderMs, timeoutCheckMs } } = this.#lanes;
+    const { limits } = this.#lanes;
     const isUpload = exchange?.awaitsContent === true;
-    this.#quietMs = this.isIdle || isUpload ? this.#quietMs + timeoutCheckMs : 0;
+    this.#quietMs = this.isIdle || isUpload ? this.#quietMs + limits.timeoutCheckMs : 0;
     if (isUpload) {
-      if (this.#quietMs > requestMs) {
+      if (this.#quietMs > limits.requestMs) {
         exchange.endContent("request_timeout");
       }
-    } else if (this.#quietMs > (this.#hasRead ? idleMs : fieldsMs)) {
+    } else if (this.#quietMs > (this.#hasRead ? limits.idleMs : limits.fieldsMs)) {
       socket.destroy();
     } else if (this.#unread !== undefined && !socket.isPaused()) {
       this.#handOver(this.#unread);
     } else {
-      cutOffStalledReader(socket, stalledReaderMs);
+      this.#readerWatch.check(socket, limits);
     }
   }
 
@@ -220,7 +220,6 @@ class Lane {
     socket.off("data", this.#onData);
     socket.off("end", this.#onEnd);
     socket.off("error", this.#onError);
-    socket.off("timeout", this.#onTimeout);
     // Node's parser would get new bytes before those that the stream still holds, so these are read here first.
     socket.pause();
     const held = socket.read() as Buffer | null;
@@ -235,13 +234,5 @@ class Lane {
   /** Not every error closes the socket by itself: for example, a client that renegotiates TLS too often. */
   readonly #onError = (): void => {
     this.#socket.destroy();
-  };
-
-  readonly #onTimeout = (): void => {
-    if (this.#socket.writableLength > 0) {
-      this.#socket.destroy();
-    } else {
-      this.#socket.setTimeout(0);
-    }
   };
 }

@@ -2,7 +2,7 @@
 export const listenerLimits = {
   fieldsMs: 10_000,
   requestMs: 30_000,
-  /** How long a client may read nothing of a response, or up to twice as long. */
+  /** How long a client may read nothing of a response, whatever it sends. */
   stalledReaderMs: 30_000,
   /** Longer than most proxies keep an idle connection, so that they close first. `--idle-seconds` replaces it. */
   idleMs: 75_000,

@@ -14,7 +14,6 @@ import type { SecureContextOptions } from "node:tls";
 
 import { bounds } from "../base/bounds.ts";
 import type { RequestHandler } from "../http/exchange.ts";
-import { cutOffStalledReader } from "./closing.ts";
 import { Connection } from "./connection.ts";
 import { FastLanes } from "./fast-lane.ts";
 import { type ListenerLimits, listenerLimits } from "./listener-limits.ts";
@@ -85,9 +84,7 @@ export class Listener {
     // Any other expectation may be ignored (RFC 9110, 10.1.1).
     server.on("checkExpectation", (incoming, outgoing) => take(incoming, outgoing, false));
     server.on("connect", ({ socket }) => {
-      // Node has removed its own listeners from the socket.
-      socket.on("error", () => socket.destroy());
-      socket.on("timeout", () => server.emit("timeout", socket));
+      socket.on("error", () => socket.destroy()); // Node has removed its own listeners from the socket.
       // The service makes no tunnels, and Node has no response object for CONNECT.
       this.#connections.get(socket)?.endWithResponse();
     });
@@ -104,7 +101,7 @@ export class Listener {
   #lookAtTimes(): void {
     const timer = everyInterval(() => {
       this.#lanes?.check();
-      this.#connections.forEach((_, socket) => cutOffStalledReader(socket, this.#limits.stalledReaderMs));
+      this.#connections.forEach((connection) => connection.check(this.#limits));
     }, this.#limits.timeoutCheckMs).unref();
     this.server.on("close", () => clearInterval(timer));
     this.server.on("timeout", (socket: Socket) => {
@@ -112,8 +109,7 @@ export class Listener {
       setImmediate(() => {
         // With a listener here, Node does not destroy idle connections by itself. A client whose response is still
         // being made has nothing to read, so it is not cut off.
-        const isQuiet = socket.bytesRead === bytesRead && this.#connections.get(socket)?.owesResponse() !== true;
-        if (socket.writableLength > 0 || isQuiet) {
+        if (socket.bytesRead === bytesRead && this.#connections.get(socket)?.owesResponse() !== true) {
           socket.destroy();
         }
       });

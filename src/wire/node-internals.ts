@@ -10,6 +10,7 @@
  * - Node reads no more content of a request whose `push` returns false (connection.ts).
  * - With `httpAllowHalfOpen` a server still responds to a client that has closed its side. `close` of node:net, called
  *   on it, closes no connection. `_parent` of a secure socket is the TCP socket below it (listener.ts).
+ * - The `_handle` of a socket has `writeQueueSize`, and below that of a secure one is TCP's as `_parent` (closing.ts).
  * - The codes of the parser's errors begin with `HPE_` (connection.ts).
  *
  * The tests of this module try all of it over sockets. This file checks when the program starts what needs no network.

@@ -12,6 +12,7 @@ import { setImmediate as immediate } from "node:timers/promises";
 import { bounds } from "../../src/base/bounds.ts";
 import { drainBytesMax, drainMs } from "../../src/wire/closing.ts";
 import { listenerLimits } from "../../src/wire/listener-limits.ts";
+import { one } from "../support/certificates.ts";
 import { GatedStore } from "../support/gated-store.ts";
 import { keyWithQuota, runningService } from "../support/running-service.ts";
 import { assertPromised, codeOf } from "../support/wire-response.ts";
@@ -104,41 +105,54 @@ test("a request whose response takes long is not cut off, also after a response 
   const { port, key, listener } = await runningService(context, {
     limits: { stalledReaderMs: 200, timeoutCheckMs: 10 },
     options: { store },
-    hasFastLane: true, // Node begins another time-out with each request.
   });
-  const connected = once(listener.server, "connection");
-  const wire = await Wire.open(port);
-  wire.socket.pause();
-  wire.send(request({ key }));
-  const [socket] = (await connected) as [Socket];
-  while (socket.timeout !== 200) {
-    await immediate();
-  }
+  const stall = async (): Promise<readonly [client: Wire, server: Socket]> => {
+    const connected = once(listener.server, "connection");
+    const wire = await Wire.open(port);
+    wire.socket.pause();
+    wire.send(request({ key }));
+    const [socket] = (await connected) as [Socket];
+    while (socket.writableLength === 0) {
+      await immediate();
+    }
+    return [wire, socket];
+  };
+  const [wire] = await stall();
   wire.socket.resume();
   assert.equal((await wire.response()).status, 200);
-  const quiet = once(socket, "timeout");
   wire.send(request({ method: "POST", key, content: rex }));
-  await Promise.all([quiet, store.added(1)]);
+  await store.added(1);
+  const [, cutOff] = await stall();
+  await once(cutOff, "close"); // So more than the time of a stalled reader has passed.
   store.open();
   assert.equal((await wire.response()).status, 201);
   wire.destroy();
 });
 
-test("a client that reads nothing is cut off, also after CONNECT", async (context) => {
-  const store = new GatedStore();
-  store.listJson = `[${"1,".repeat(20_000_000)}1]`;
-  const { port, key, listener } = await runningService(context, { limits: { stalledReaderMs: 100, timeoutCheckMs: 10 }, options: { store } });
-  for (const next of [Buffer.of(), request({ method: "CONNECT", target: "example.com:443", key })]) {
-    const cut = new Promise<void>((resolve) => {
-      listener.server.once("connection", (socket) => socket.once("close", () => resolve()));
+for (const hasFastLane of [true, false]) {
+  for (const isSecure of [false, true]) {
+    const way = `${hasFastLane ? "in the lane" : "by node:http"}${isSecure ? ", over TLS" : ""}`;
+    test(`a client that reads nothing is cut off ${way}, also after CONNECT, and whatever it sends`, async (context) => {
+      const store = new GatedStore();
+      store.listJson = `[${"1,".repeat(20_000_000)}1]`;
+      const limits = { stalledReaderMs: 100, timeoutCheckMs: 10 };
+      const certificate = isSecure ? { certificate: one } : {};
+      const { port, key, listener } = await runningService(context, { limits, options: { store }, hasFastLane, ...certificate });
+      for (const next of [Buffer.of(), request({ method: "CONNECT", target: "example.com:443", key }), request({ key })]) {
+        const cut = new Promise<void>((resolve) => {
+          listener.server.once("connection", (socket) => socket.once("close", () => resolve()));
+        });
+        const wire = await Wire.open(port, isSecure ? { isSecure } : {});
+        wire.socket.pause();
+        wire.send(Buffer.concat([request({ key }), next]));
+        const drip = setInterval(() => wire.send("\r"), 20);
+        await cut;
+        clearInterval(drip);
+        wire.destroy();
+      }
     });
-    const wire = await Wire.open(port);
-    wire.socket.pause();
-    wire.send(Buffer.concat([request({ key }), next]));
-    await cut;
-    wire.destroy();
   }
-});
+}
 
 test("a connection that idles between requests is closed", async (context) => {
   const { port, key } = await runningService(context, { limits: { idleMs: 100 } });
