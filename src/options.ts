@@ -115,6 +115,9 @@ export function parseBaseUrl(text: string): string {
   return url;
 }
 
+/** The origin of a page that an app or an extension brings, in a scheme of its own. `URL` knows no origin of it. */
+const appOrigin = /^(?!https?:|file:)[a-z][a-z0-9+.-]*:\/\/[\w.~:%[\]-]+$/;
+
 /** Origins as a browser sends them (RFC 6454, 6.2). @throws {RangeError} naming the first text that is not one */
 export function parseOrigins(texts: readonly string[]): readonly string[] {
   if (!Array.isArray(texts)) {
@@ -123,7 +126,7 @@ export function parseOrigins(texts: readonly string[]): readonly string[] {
   const origins = texts.map((text) => text.trim());
   for (const origin of origins) {
     const sent = URL.canParse(origin) ? new URL(origin).origin : undefined;
-    if (origin !== "*" && (origin !== sent || origin.includes("*"))) {
+    if (origin !== "*" && !appOrigin.test(origin) && (origin !== sent || origin.includes("*"))) {
       const advice = /^https?:/.test(sent ?? "") && sent !== origin ? `: browsers send "${sent}"` : "";
       throw new RangeError(`must be *, or origins such as https://example.com; "${origin}" is not one${advice}`);
     }

@@ -9,9 +9,8 @@ const exposedFields =
   "Accept-Patch, Allow, Deprecation, ETag, Idempotent-Replayed, Link, Location, Retry-After, Sunset, " +
   "WWW-Authenticate, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id";
 
-/** The request fields that a script may send, beyond those that the standard always lets it send. */
-const allowedFields =
-  "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Traceparent, X-Request-Id";
+/** A list of field names (RFC 9110, 5.1). */
+const fieldNames = /^[!#$%&'*+.^_`|~\w-]+(?:[ \t]*,[ \t]*[!#$%&'*+.^_`|~\w-]+)*$/;
 
 /** Chromium keeps the response to a preflight no longer than this. */
 const preflightMaxAgeSeconds = 7_200;
@@ -24,12 +23,17 @@ export class Cors {
     this.#origins = new Set(origins);
   }
 
-  /** Returns no fields if the origin is not allowed: the browser then does not send the request. */
-  preflightFields(methods: string, origin: string | string[] | undefined): readonly string[] {
+  /**
+   * Returns no fields if the origin is not allowed: the browser then does not send the request. An allowed page may
+   * send whatever it asks for: agents for tracing add fields of their own, and `*` does not cover `Authorization`.
+   */
+  preflightFields(methods: string, headers: NodeJS.Dict<string | string[]>): readonly string[] {
+    const { origin, "access-control-request-headers": asked } = headers;
     return this.#allowedOrigin(origin) === undefined ? [] : [
       ...["Access-Control-Allow-Methods", methods],
-      ...["Access-Control-Allow-Headers", allowedFields],
+      ...(typeof asked === "string" && fieldNames.test(asked) ? ["Access-Control-Allow-Headers", asked] : []),
       ...["Access-Control-Max-Age", String(preflightMaxAgeSeconds)],
+      ...["Vary", "Access-Control-Request-Headers"], // Last, because Node writes the other Vary beside it.
     ];
   }
 

@@ -154,7 +154,7 @@ export class Pipeline implements RequestHandler {
     const page = match === undefined ? this.#publicPages.get(path) : undefined;
     if (isPreflight(method, headers)) {
       context.rate = page === undefined ? addresses.peek(context.address) : undefined;
-      return jsonResponse(204, undefined, cors.preflightFields(this.#router.methods, headers.origin));
+      return jsonResponse(204, undefined, cors.preflightFields(this.#router.methods, headers));
     }
     if (page !== undefined) {
       return isTargetTooLong ? errorResponse("uri_too_long") : answerPublicPage(method, page, headers["if-none-match"]);
