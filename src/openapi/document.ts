@@ -37,7 +37,6 @@ export function describeApi(service: DescribedService): OpenApiDescription {
     openapi: "3.1.0",
     info: {
       title: "Animal Store",
-      summary: "The catalogue of animals that a store offers.",
       version: interfaceVersion,
       description: introduction(),
       contact: { name: "The operator of this service" },
