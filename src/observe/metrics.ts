@@ -18,8 +18,10 @@ export interface Gauges {
   readonly isHealthy: boolean;
   /** Whether the last write to the catalogue's log failed, or no more can follow. */
   readonly isWriteFailing?: boolean;
-  /** The end of the certificate in use, in Unix time. This and `failedHandshakeCount` are there only with HTTPS. */
+  /** The end of the certificate in use, in Unix time. This and the next two are there only with HTTPS. */
   readonly certificateEndSeconds?: number;
+  /** From when on the service warns of that end. */
+  readonly certificateEndToldFromSeconds?: number;
   readonly failedHandshakeCount?: number;
 }
 
@@ -70,7 +72,7 @@ export class Metrics {
 
   /** The page that Prometheus reads. */
   expose(gauges: Gauges): string {
-    const { animalCounts, logBytes, isHealthy, banCount, bannedKeyCount, certificateEndSeconds } = gauges;
+    const { animalCounts, logBytes, isHealthy, banCount, bannedKeyCount } = gauges;
     const requests = [...this.#requests.values()];
     const totals = requests.map(({ labels, value }) => ({ labels, value: value.count }));
     const refusals = Object.entries(this.#refusals).map(([reason, value]) => ({ labels: { reason }, value }));
@@ -94,7 +96,16 @@ export class Metrics {
         { value: this.#appends },
       ]),
       histogram("animal_store_fsync_duration_seconds", "fdatasync of one group of animals.", [{ value: this.#syncs }]),
-      gauge("animal_store_certificate_end_time_seconds", "End of the certificate, Unix time.", certificateEndSeconds),
+      gauge(
+        "animal_store_certificate_end_time_seconds",
+        "End of the certificate, Unix time.",
+        gauges.certificateEndSeconds,
+      ),
+      gauge(
+        "animal_store_certificate_warning_time_seconds",
+        "From when on that end is told, Unix time.",
+        gauges.certificateEndToldFromSeconds,
+      ),
       counter("animal_store_failed_handshakes_total", "TLS handshakes that failed.", gauges.failedHandshakeCount),
       this.#exposeProcess(),
     ].join("");

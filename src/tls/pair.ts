@@ -80,6 +80,12 @@ function using<Value>(path: string, use: () => Value): Value {
 const dayMs = 86_400_000;
 const endsSoonDays = 14;
 
+/** From when on its end is told. Certificates of six days or one are usual, and would otherwise be told of for ever. */
+export function endToldFromMs({ validFrom, validTo }: X509Certificate): number {
+  const [beginMs, endMs] = [Date.parse(validFrom), Date.parse(validTo)];
+  return endMs - Math.min(endsSoonDays * dayMs, (endMs - beginMs) / 3);
+}
+
 export type Remark = readonly [message: string, level: Level];
 
 /** What an operator should know of a pair that can be used: why clients refuse it, will soon, or may. */
@@ -89,8 +95,8 @@ export function remarksOn(pair: Pair, nowMs: number): readonly Remark[] {
   return chain === undefined ? remarks : [...remarks, [`${path} has one certificate, ${chain}`, "info"]];
 }
 
-function timeRemark({ validFrom, validTo }: X509Certificate, nowMs: number): string | undefined {
-  const [beginMs, endMs] = [Date.parse(validFrom), Date.parse(validTo)];
+function timeRemark(leaf: X509Certificate, nowMs: number): string | undefined {
+  const [beginMs, endMs] = [Date.parse(leaf.validFrom), Date.parse(leaf.validTo)];
   const at = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
   if (nowMs < beginMs) {
     return `is not valid before ${at(beginMs)}`;
@@ -98,8 +104,8 @@ function timeRemark({ validFrom, validTo }: X509Certificate, nowMs: number): str
   if (nowMs >= endMs) {
     return `is expired since ${at(endMs)}`;
   }
-  const days = (endMs - nowMs) / dayMs;
-  return days > endsSoonDays ? undefined : `expires in ${pluralize(Math.floor(days), "day")}, at ${at(endMs)}`;
+  const days = pluralize(Math.floor((endMs - nowMs) / dayMs), "day");
+  return nowMs < endToldFromMs(leaf) ? undefined : `expires in ${days}, at ${at(endMs)}`;
 }
 
 /** Browsers fetch a missing certificate of the chain by themselves, so its absence is noticed late. */

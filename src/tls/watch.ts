@@ -7,7 +7,7 @@ import type { Clock } from "../base/clock.ts";
 import { messageOf } from "../base/error-message.ts";
 import type { Level, Report } from "../base/report.ts";
 import { HandshakeWatch } from "./handshake-watch.ts";
-import { type Pair, readPair, remarksOn } from "./pair.ts";
+import { endToldFromMs, type Pair, readPair, remarksOn } from "./pair.ts";
 
 /** The files are read this often, not watched: a renewal often replaces links, or folders above them. */
 const checkMs = 20_000;
@@ -38,8 +38,12 @@ export class TlsWatch {
 
   /** For the metrics. */
   get gauges() {
-    const certificateEndSeconds = Date.parse(this.#used.leaf.validTo) / 1_000;
-    return { certificateEndSeconds, failedHandshakeCount: this.#handshakes.count };
+    const { leaf } = this.#used;
+    return {
+      certificateEndSeconds: Date.parse(leaf.validTo) / 1_000,
+      certificateEndToldFromSeconds: Math.ceil(endToldFromMs(leaf) / 1_000),
+      failedHandshakeCount: this.#handshakes.count,
+    };
   }
 
   /**

@@ -278,7 +278,8 @@ function documented(heading: string, cellCount: number): readonly (readonly stri
 test("the README of this module lists exactly the metrics that are exposed, with their types and labels", async (context) => {
   const { port, key, service, observers } = await watched(context);
   await exchange(port, request({ key }));
-  const text = observers.metrics?.expose({ ...service.gauges, certificateEndSeconds: 1, failedHandshakeCount: 1 }) ?? "";
+  const tls = { certificateEndSeconds: 1, certificateEndToldFromSeconds: 1, failedHandshakeCount: 1 };
+  const text = observers.metrics?.expose({ ...service.gauges, ...tls }) ?? "";
   const exposed = Array.from(text.matchAll(/^# TYPE (\S+) (\S+)$/gm), ([, name = "", type = ""]) => {
     const [, labels = ""] = new RegExp(`^${name}(?:_bucket)?(?:\\{(.*)\\})? `, "m").exec(text) ?? assert.fail(name);
     const names = Array.from(labels.matchAll(/(\w+)="/g), ([, label = ""]) => label);

@@ -91,6 +91,17 @@ test("a certificate that has expired, is not valid yet, or ends within 14 days i
   }
 });
 
+test("a certificate of six days or one is told in the last third of its life", { skip: noOpenssl }, async (context) => {
+  for (const days of [1, 6]) {
+    const pair = await readPair(keepPair(temporaryFolder(context), makePair(context, { days })));
+    const endMs = Date.parse(pair.leaf.validTo);
+    const thirdMs = (days * 86_400_000) / 3;
+    for (const [nowMs, count] of [[endMs - thirdMs - 1, 0], [endMs - thirdMs, 1], [endMs, 1]] as const) {
+      assert.equal(remarksOn(pair, nowMs).length, count, `${days} days, ${endMs - nowMs} ms before its end`);
+    }
+  }
+});
+
 test("a certificate that may lack its chain gets a note, and no other does", { skip: noOpenssl }, async (context) => {
   const folder = temporaryFolder(context);
   const authority = makePair(context, { name: "/CN=Authority" });

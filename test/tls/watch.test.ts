@@ -46,7 +46,9 @@ test("a renewed pair is used within a minute, without a signal, and what does no
     return used.length > 0;
   });
   assert.deepEqual(used, [contextOf({ cert: Buffer.from(two.cert), key: Buffer.from(two.key) })]);
-  assert.equal(watch.gauges.certificateEndSeconds, Date.UTC(2126, 10, 1, 18, 8, 55) / 1_000);
+  const { certificateEndSeconds, certificateEndToldFromSeconds } = watch.gauges;
+  assert.equal(certificateEndSeconds, Date.UTC(2126, 10, 1, 18, 8, 55) / 1_000);
+  assert.equal(certificateEndSeconds - certificateEndToldFromSeconds, (14 * dayMs) / 1_000);
   watch.stop();
   renew(one);
   timers.tick(60_000);
