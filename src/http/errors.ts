@@ -33,6 +33,9 @@ const table = {
     'If-Match is required: send the status that the animal must have, for example If-Match: "available", or * for any.',
   ],
   rate_limited: [429, "The requests of the minute are used up. Wait 60 seconds."],
+  too_many_failures: [
+    429, "Too many requests without a valid key came from this address in a minute. Wait 60 seconds.",
+  ],
   key_banned: [429, "The API key is banned because it went on after 429 responses. Wait 300 seconds."],
   header_fields_too_large: [
     431, `Over ${bounds.fieldCountMax} headers, or over ${bounds.fieldBytesMax} bytes with the target.`,

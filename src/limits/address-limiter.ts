@@ -47,7 +47,7 @@ export class AddressLimiter {
     if (state.left === 0) {
       const retryAfterSeconds = secondsUntil(state.endsMs, nowMs);
       const status = windowStatus(state, this.#clockMapping);
-      return { kind: "rate_limited", ...status, waitsFor: "address", retryAfterSeconds };
+      return { kind: "too_many_failures", ...status, waitsFor: "address", retryAfterSeconds };
     }
     takeToken(window, state);
     return { kind: "allowed", ...windowStatus(state, this.#clockMapping) };

@@ -17,7 +17,7 @@ export interface RateStatus {
 export type Allowed = RateStatus & { readonly kind: "allowed" };
 
 export type Refusal = RateStatus & {
-  readonly kind: "rate_limited" | "key_banned";
+  readonly kind: "rate_limited" | "key_banned" | "too_many_failures";
   /** What ends at the reset: an empty window of the key, its ban, or the window of the client's address. */
   readonly waitsFor: "minute" | "day" | "ban" | "address";
   /** Whole seconds, rounded up, at least 1. */

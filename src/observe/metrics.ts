@@ -34,7 +34,7 @@ const diskBounds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 
 export class Metrics {
   readonly #eventLoopDelay: IntervalHistogram;
   readonly #requests = new Map<string, Sample<Histogram>>();
-  readonly #refusals = { rate_limited: 0, key_banned: 0 };
+  readonly #refusals = new Map(["rate_limited", "key_banned", "too_many_failures"].map((reason) => [reason, 0]));
   #replayCount = 0;
   readonly #appends = new Histogram(diskBounds);
   readonly #syncs = new Histogram(diskBounds);
@@ -57,8 +57,8 @@ export class Metrics {
     series.value.observe(durationMs / 1_000);
   }
 
-  countRefusal(reason: "rate_limited" | "key_banned"): void {
-    this.#refusals[reason] += 1;
+  countRefusal(reason: string): void {
+    this.#refusals.set(reason, (this.#refusals.get(reason) ?? 0) + 1);
   }
 
   countReplay(): void {
@@ -75,7 +75,7 @@ export class Metrics {
     const { animalCounts, logBytes, isHealthy, banCount, bannedKeyCount } = gauges;
     const requests = [...this.#requests.values()];
     const totals = requests.map(({ labels, value }) => ({ labels, value: value.count }));
-    const refusals = Object.entries(this.#refusals).map(([reason, value]) => ({ labels: { reason }, value }));
+    const refusals = [...this.#refusals].map(([reason, value]) => ({ labels: { reason }, value }));
     const animals = Object.entries(animalCounts ?? {}).map(([status, value]) => ({ labels: { status }, value }));
     return [
       family("animal_store_requests_total", "counter", "Requests; status 0: the connection broke first.", totals),

@@ -16,7 +16,6 @@ export interface ObservedRequest {
   readonly trace: string | undefined;
   /** On the monotonic clock. Undefined only if nothing observes requests. */
   readonly receivedMs: number | undefined;
-  readonly rate: { readonly kind?: "allowed" | "rate_limited" | "key_banned" | "unavailable" } | undefined;
 }
 
 export interface ObservedResponse {
@@ -56,11 +55,11 @@ export class Observers {
 
   observe(request: ObservedRequest, response: ObservedResponse, contentBytes: number): void {
     const { status, code, fields = [], effect } = response;
-    const { routePattern, method, receivedMs, rate } = request;
+    const { routePattern, method, receivedMs } = request;
     const durationMs = receivedMs === undefined ? 0 : this.#clock.monotonicMs() - receivedMs;
     this.metrics?.countRequest(routePattern, method, status, durationMs);
-    if (status === 429 && (rate?.kind === "rate_limited" || rate?.kind === "key_banned")) {
-      this.metrics?.countRefusal(rate.kind);
+    if (status === 429 && code !== undefined) {
+      this.metrics?.countRefusal(code);
     }
     if (fields.includes("Idempotent-Replayed")) {
       this.metrics?.countReplay();

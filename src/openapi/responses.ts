@@ -103,7 +103,7 @@ const sharedErrors: Readonly<Record<string, Codes>> = {
   Unauthorized: ["missing_api_key", "invalid_api_key"],
   RequestTimeout: ["request_timeout"],
   UriTooLong: ["uri_too_long"],
-  TooManyRequests: ["rate_limited", "key_banned"],
+  TooManyRequests: ["rate_limited", "key_banned", "too_many_failures"],
   HeaderFieldsTooLarge: ["header_fields_too_large"],
   InternalError: ["internal_error"],
   StorageUnavailable: ["storage_unavailable"],

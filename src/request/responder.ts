@@ -114,7 +114,7 @@ export class Responder {
 
   clientErrorToBytes(code: ErrorCode, unread: UnreadRequest, rate: Rate): string {
     const response = errorResponse(code);
-    const nothing = { method: "", routePattern: "none", keyId: undefined, trace: undefined, rate: undefined };
+    const nothing = { method: "", routePattern: "none", keyId: undefined, trace: undefined };
     this.#observers?.observe({ ...unread, ...nothing }, response, contentLength(response));
     return responseBytes(response, commonFields(response, unread.requestId, rate));
   }

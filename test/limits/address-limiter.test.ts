@@ -12,7 +12,7 @@ test("AddressLimiter has a window for each address up to its bound, and one shar
     const addresses = new AddressLimiter({ clock: new ManualClock(), addressesMax: 10 });
     const decisions = Array.from({ length: addressCount }, (_, index) => addresses.take(`address ${index}`));
     assert.equal(decisions.at(-1)?.remaining, remaining, `${addressCount} addresses`);
-    assert.equal(decisions.at(-1)?.kind, addressCount > 70 ? "rate_limited" : "allowed", `${addressCount} addresses`);
+    assert.equal(decisions.at(-1)?.kind, addressCount > 70 ? "too_many_failures" : "allowed", `${addressCount} addresses`);
     assert.equal(addresses.count, Math.min(addressCount, 10));
   }
 });
@@ -32,7 +32,7 @@ test("AddressLimiter.take() drops no used-up window in a flood, whose addresses 
   }
   let admittedCount = 0;
   for (let elapsedMs = 0; elapsedMs < minute; elapsedMs += 100) {
-    assert.equal(addresses.take("192.0.2.1").kind, "rate_limited", `after ${elapsedMs} ms`);
+    assert.equal(addresses.take("192.0.2.1").kind, "too_many_failures", `after ${elapsedMs} ms`);
     for (let index = 0; index < 10; index++) {
       admittedCount += addresses.take(`address ${elapsedMs} ${index}`).kind === "allowed" ? 1 : 0;
     }
@@ -82,7 +82,7 @@ test(
       const known = windows.get(name);
       const window = known !== undefined && nowMs - known.openedMs < minute ? known : { openedMs: nowMs, count: 0 };
       windows.set(name, window);
-      const expectedKind = window.count < 60 ? "allowed" : "rate_limited";
+      const expectedKind = window.count < 60 ? "allowed" : "too_many_failures";
       window.count = Math.min(window.count + 1, 60);
       const { kind, remaining } = addresses.take(name);
       assert.deepEqual([kind, remaining], [expectedKind, 60 - window.count]);

@@ -131,10 +131,11 @@ test("the description is true of an address that keeps sending without a key", a
   // The clock moves, so that no other test's requests are counted along with these.
   clock.advance(60_000);
   const statuses: number[] = [];
-  for (let count = 0; count < 61; count += 1) {
+  for (let count = 0; count < 60; count += 1) {
     statuses.push((await ask("GET", "/v1/pets", { key: "" })).status);
   }
-  assert.deepEqual(statuses, [...Array<number>(60).fill(401), 429]);
+  assert.deepEqual(statuses, Array<number>(60).fill(401));
+  await askAll(429, everyOperation, { key: "" });
   clock.advance(60_000);
 });
 

@@ -65,7 +65,7 @@ test("failed authentication counts for the address: 60 a minute, then 429, while
     assert.equal(response.value("x-ratelimit-remaining"), String(left));
   }
   const refused = await exchange(running.port, request({}));
-  assert.equal(codeOf(refused), "rate_limited");
+  assert.equal(codeOf(refused), "too_many_failures");
   assert.equal(refused.value("retry-after"), "60");
   assertPromised(refused);
   assert.equal((await exchange(running.port, request({ key: running.key }))).status, 200);

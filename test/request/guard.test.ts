@@ -127,7 +127,7 @@ test("guard() charges a wrong key to the address: 60 a minute, then 429, while a
   for (let count = 0; count < 60; count++) {
     await exchange(count % 2 === 0 ? port : ownPort, request({ target, key: "wrong" }));
   }
-  assert.equal(codeOf(await exchange(ownPort, request({ target, key: "wrong" }))), "rate_limited");
+  assert.equal(codeOf(await exchange(ownPort, request({ target, key: "wrong" }))), "too_many_failures");
   assert.equal((await exchange(ownPort, request({ target, key }))).status, 200);
 });
 

@@ -156,5 +156,5 @@ test("a wrong key on a request that is refused for its message is charged to the
   }
   const beyond = await exchange(running.port, noHost(wrong), "GET");
   assert.deepEqual([codeOf(beyond), beyond.value("x-ratelimit-remaining")], ["malformed_request", "0"]);
-  assert.equal(codeOf(await exchange(running.port, request({ key: wrong }))), "rate_limited");
+  assert.equal(codeOf(await exchange(running.port, request({ key: wrong }))), "too_many_failures");
 });
