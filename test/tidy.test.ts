@@ -78,7 +78,7 @@ const guardedModules: Readonly<Record<string, readonly string[]>> = {
   "node:http": ["wire", "http"],
   "node:https": ["wire"],
   "node:fs": ["disk", "cli"],
-  "node:fs/promises": ["disk", "tls"],
+  "node:fs/promises": ["disk"],
   "node:child_process": [],
   "node:worker_threads": [],
 };
@@ -138,7 +138,7 @@ test("neither test nor the recipes have a dead file: each is a test, is found by
   }
 });
 
-test("only disk, TLS and the command line use files, and only wire uses node:http, but for the tables in http", () => {
+test("only disk and the command line use files, and only wire uses node:http, but for the tables in http", () => {
   for (const { path, imports } of sources) {
     for (const { target, isTypeOnly } of imports) {
       const isAllowed = guardedModules[target]?.includes(moduleOf(path)) ?? true;

@@ -110,7 +110,8 @@ async function begin(kept: Kept, asked: Asked): Promise<Running> {
   const { baseUrl, stagingBaseUrl, trustedProxyCount: trustProxy, corsOrigins } = settings;
   const options = checkOptions({ ...kept, baseUrl, stagingBaseUrl, trustProxy, corsOrigins, report });
   warnings.forEach((warning) => report(warning, "warning"));
-  const pair = await readCertificate(asked);
+  // Its disk may hang, and the signal must end the start all the same.
+  const pair = await Promise.race([readCertificate(asked), rejectAtAbort(stopping)]);
   const observers = await makeObservers(asked);
   keepTickShape();
   const publicPages = settings.hasConsole ? consolePages() : [];
@@ -132,6 +133,12 @@ async function begin(kept: Kept, asked: Asked): Promise<Running> {
   }
   listener.server.maxConnections = connectionsMax(metricsServer?.maxConnections ?? 0);
   return { service, listener, observers, metricsServer, tls };
+}
+
+async function rejectAtAbort(signal: AbortSignal): Promise<never> {
+  signal.throwIfAborted();
+  await once(signal, "abort");
+  throw signal.reason;
 }
 
 /** Whether this Node, which may be newer than the program, has what the fast lane relies on. */

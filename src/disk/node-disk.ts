@@ -106,18 +106,27 @@ function nodeFile(path: string, handle: FileHandle, { dev, ino, size }: fs.Stats
   };
 }
 
-/**
- * Without O_NONBLOCK, opening a named pipe would wait for a writer. A folder is opened, but cannot be read. Root
- * follows no link: whoever can write to the folder may have made it.
- */
+/** Root follows no link: whoever can write to the folder may have made it. */
 async function openFile(path: string, flags: number): Promise<DiskFile> {
-  const handle = await open(path, flags | O_NONBLOCK | (isRoot() ? O_NOFOLLOW : 0), fileMode);
+  const { handle, stats } = await openAtOnce(path, flags | (isRoot() ? O_NOFOLLOW : 0));
+  return nodeFile(path, handle, stats);
+}
+
+/**
+ * Without O_NONBLOCK, opening a named pipe would wait for a writer. A folder is opened, but cannot be read.
+ * @throws {Error} it is neither a file nor a folder
+ */
+export async function openAtOnce(
+  path: string,
+  flags = O_RDONLY,
+): Promise<{ readonly handle: FileHandle; readonly stats: fs.Stats }> {
+  const handle = await open(path, flags | O_NONBLOCK, fileMode);
   const stats = await fstat(handle.fd);
   if (!stats.isFile() && !stats.isDirectory()) {
     await handle.close();
     throw Object.assign(new Error(`${path} is a named pipe or a device, not a file`), { code: "EINVAL", path });
   }
-  return nodeFile(path, handle, stats);
+  return { handle, stats };
 }
 
 /**

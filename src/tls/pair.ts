@@ -1,13 +1,13 @@
 /** Reads and checks a certificate and its key, two PEM files, and says what an operator should know of them. */
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { open } from "node:fs/promises";
 import { createSecureContext, rootCertificates, type SecureContextOptions } from "node:tls";
 
 import { messageOf } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
 import type { Level } from "../base/report.ts";
 import { withPath } from "../disk/file-errors.ts";
+import { openAtOnce } from "../disk/node-disk.ts";
 
 export interface PairPaths {
   readonly cert: string;
@@ -65,7 +65,7 @@ async function readPem(path: string, label: string): Promise<Buffer> {
 
 /** Node 26 reads a file by its path in one job, which is not among the file calls that the end of the process finds. */
 async function readByHandle(path: string): Promise<Buffer> {
-  const handle = await open(path);
+  const { handle } = await openAtOnce(path);
   return handle.readFile().finally(() => handle.close());
 }
 

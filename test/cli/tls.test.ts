@@ -12,7 +12,8 @@ import { connect, type TLSSocket } from "node:tls";
 import { keepPair as keepPairIn, makePair, noOpenssl, one, type Pair, two } from "../support/certificates.ts";
 import { wholeResponse } from "../support/client.ts";
 import { freePort } from "../support/free-port.ts";
-import { run, start } from "../support/program.ts";
+import { hangingOpen } from "../support/hanging-open.ts";
+import { programPath, run, start, startProcess } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
 import { Wire } from "../support/wire.ts";
@@ -42,12 +43,16 @@ test("with a certificate the port speaks HTTPS, and what a start prints says so"
 test("with a pair that cannot be used, or half of one, a start and a check exit 2 and name the setting", async (context) => {
   const { data, pair } = folders(context);
   const flags = keepPair(pair, { cert: one.cert, key: two.key });
+  const pipe = join(pair, "pipe");
+  spawnSync("mkfifo", [pipe]);
   const wrong: readonly (readonly string[])[] = [
     flags,
     flags.slice(0, 2),
     flags.slice(2),
     ["--tls-cert", join(pair, "missing.pem"), ...flags.slice(2)],
     ["--tls-cert", join(pair, "key.pem"), ...flags.slice(2)],
+    ["--tls-cert", pipe, ...flags.slice(2)],
+    [...flags.slice(0, 2), "--tls-key", pipe],
   ];
   for (const args of wrong) {
     for (const command of [["--port", "0"], ["check"]]) {
@@ -56,6 +61,17 @@ test("with a pair that cannot be used, or half of one, a start and a check exit 
       assert.match(stderr, /^Cannot use --tls-(cert|key) [^\n]*\n$/);
     }
   }
+});
+
+test("a signal ends a start whose certificate is on a disk that hangs", async (context) => {
+  const { data, pair } = folders(context);
+  const flags = keepPair(pair, one);
+  const { env, begin } = hangingOpen(join(pair, "key.pem"));
+  begin();
+  const args = [programPath, "--port", "0", "--data", data, ...flags];
+  const program = await startProcess(context, process.execPath, args, /^(it hangs)$/m, { env: { ...process.env, ...env } });
+  await program.stop();
+  assert.deepEqual(await program.ended, { code: null, signal: "SIGTERM" });
 });
 
 test("curl and openssl s_client agree with it", async (context) => {

@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdirSync, openSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { mkdirSync, openSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:https";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
@@ -14,6 +14,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { keepPair, one } from "../support/certificates.ts";
 import { newClient, type Received, wholeResponse } from "../support/client.ts";
+import { hangingOpen } from "../support/hanging-open.ts";
 import { createKey, type RunningProgram, run, start, startProcess } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -97,11 +98,11 @@ interface Served {
 }
 
 /** A server with a certificate, and with a log file. */
-async function served(context: TestContext): Promise<Served> {
-  const folder = temporaryFolder(context);
+async function served(context: TestContext, how: { readonly folder?: string; readonly env?: NodeJS.ProcessEnv } = {}): Promise<Served> {
+  const { folder = temporaryFolder(context), env = {} } = how;
   const { cert, key } = keepPair(folder, one);
   const args = ["--data", join(folder, "data"), "--log", "requests", "--tls-cert", cert, "--tls-key", key];
-  const server = await start(context, args, { stderr: openSync(join(folder, "requests.log"), "a") });
+  const server = await start(context, args, { stderr: openSync(join(folder, "requests.log"), "a"), env });
   const agent = new Agent({ keepAlive: true, ca: one.cert });
   context.after(() => agent.destroy());
   const headers = { authorization: `Bearer ${await createKey(["--data", join(folder, "data")])}` };
@@ -138,13 +139,10 @@ for (const [title, file, ...calls] of [
 }
 
 test("while the certificate never opens, reads and /healthz go on, and SIGTERM ends the service, with all saved", async (context) => {
-  const { server, folder, get } = await served(context);
-  const cert = join(folder, "cert.pem");
-  rmSync(cert);
-  if (!tool("mkfifo", cert)) {
-    context.skip("needs mkfifo");
-    return;
-  }
+  const folder = temporaryFolder(context);
+  const { env, begin } = hangingOpen(join(folder, "cert.pem"));
+  const { server, get } = await served(context, { folder, env });
+  begin();
   void server.stop("SIGHUP"); // Looks at the certificate, and does not stop.
   let count = 0;
   await readUntil(() => count++ > 20, get);
