@@ -12,7 +12,7 @@ import { nodeDisk } from "../disk/node-disk.ts";
 import { exportFolder, transferredFileNames } from "../transfer/export-folder.ts";
 import type { Transferred } from "../transfer/import-to-postgres.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
-import { parseFolder, readStorage } from "./settings.ts";
+import { parseFolder, readStorage, requirePlain } from "./settings.ts";
 import { exitDone, type Terminal, workReport } from "./terminal.ts";
 
 /** Resolves to the exit code. @throws {UsageError} @throws {Error} nothing was exported */
@@ -43,7 +43,7 @@ export async function exportAnimals(args: readonly string[], terminal: Terminal)
 /** @throws {UsageError} it is no name of a folder to make */
 export function checkTarget(folder: string): void {
   try {
-    parseFolder(folder);
+    parseFolder(requirePlain(folder));
   } catch (error) {
     throw new UsageError(`Cannot write to ${folder}: it ${messageOf(error)}`);
   }

@@ -218,10 +218,10 @@ function integer(min: number, max: number) {
   };
 }
 
-/** Files of variables (`docker run --env-file`) keep quotation marks, and a CR at the end of the line. */
-function requirePlain(text: string): string {
-  if (/^["']|["']$|\p{Cc}/u.test(text)) {
-    throw new RangeError("must not begin or end with a quotation mark, or hold a control character");
+/** Files of variables (`docker run --env-file`) keep quotation marks, blanks, and a CR at the end of the line. */
+export function requirePlain(text: string): string {
+  if (/^["'\s]|["'\s]$|\p{Cc}/u.test(text)) {
+    throw new RangeError("must not begin or end with a quotation mark or a blank, or hold a control character");
   }
   return text;
 }
@@ -234,6 +234,9 @@ function requirePlain(text: string): string {
 export function parseFolder(text: string): string {
   if (/^[~%]|\$|\{\{|:\/\//.test(text)) {
     throw new RangeError("must be the folder itself: ~, %, $, {{ and :// are not expanded here");
+  }
+  if (text.includes("\ufffd")) { // By which Node replaces what is not UTF-8.
+    throw new RangeError("must be a name in UTF-8");
   }
   return parseText(text);
 }

@@ -120,6 +120,8 @@ test("an export and a salvage refuse a folder's name that nobody has expanded", 
   for (const command of [["export"], ["check", "--salvage"]]) {
     const { code, stderr } = await runHere([...command, "~/backup", "--data", data]);
     assert.match(`${code} ${stderr}`, /^2 Cannot write to ~\/backup: it must be the folder itself: .* are not expanded here\n$/);
+    const blank = await runHere([...command, "backup ", "--data", data]);
+    assert.match(`${blank.code} ${blank.stderr}`, /^2 Cannot write to backup : it must not begin or end with .*\n$/);
   }
 });
 

@@ -70,7 +70,7 @@ const rows: readonly Row[] = [
     member: "storage",
     good: ["/var/lib/animals", "a b", "50%", "a~"].map((dataDir) => [dataDir, { kind: "folder", dataDir }] as const),
     // What a shell, a unit or a template would have expanded.
-    bad: [" ", "a\0b", "~/animals", "~", "$HOME/animals", "a/${DATA}", "%h/animals", "{{ data }}", "file:///animals"],
+    bad: [" ", "a\0b", "~/animals", "~", "$HOME/animals", "a/${DATA}", "%h/animals", "{{ data }}", "file:///animals", "caf\ufffd"],
   },
   { name: "database", member: "storage", good: [], bad: ["***"] }, // More in database-address.test.ts.
   { name: "tls-cert", member: "tls", good: [], bad: [" ", "a.pem"] }, // Together in tls.test.ts.
@@ -162,7 +162,7 @@ for (const { name, member, good, bad } of rows) {
   });
 }
 
-test("no setting takes a text in quotation marks, or with a control character", () => {
+test("no setting takes a text in quotation marks, with a blank at an end, or with a control character", () => {
   const others: Partial<Record<SettingName, string>> = {
     database: "postgres://app@127.0.0.1/store",
     "tls-cert": "a.pem",
@@ -171,7 +171,9 @@ test("no setting takes a text in quotation marks, or with a control character", 
   for (const { name, good } of rows) {
     const text = others[name] ?? good[0]?.[0] ?? assert.fail(name);
     const variable = variables[name];
-    for (const wrong of [`"${text}"`, `'${text}'`, `"${text}`, `${text}"`, `${text}\r`, `${text}\n`, `\t${text}`, `${text}\u007f`, `${text}\u0085`]) {
+    const quoted = [`"${text}"`, `'${text}'`, `"${text}`, `${text}"`];
+    const spaced = [` ${text}`, `${text} `, `${text}\r`, `${text}\n`, `\t${text}`];
+    for (const wrong of [...quoted, ...spaced, `${text}\u007f`, `${text}\u0085`]) {
       assert.throws(() => readSettings([], { [variable]: wrong }), { name: "UsageError", message: new RegExp(`^Cannot use ${variable}=`) });
       assert.throws(() => readSettings([`--${name}`, wrong], {}), { name: "UsageError", message: new RegExp(`^Cannot use --${name} `) });
     }
