@@ -150,7 +150,7 @@ test("only disk and the command line use files, and only wire uses node:http, bu
 /** What only a start or a command does, before it serves or instead of it, and what a process does at its end. */
 const filesOfStarts: Readonly<Record<string, readonly string[]>> = {
   "src/cli/console-pages.ts": ["readFileSync", "readdirSync"],
-  "src/cli/import.ts": ["realpathSync", "statSync"],
+  "src/cli/import.ts": ["fstatSync", "realpathSync", "statSync"],
   "src/cli/output.ts": ["fstatSync", "openSync", "writeSync"],
   "src/cli/salvage.ts": ["readdirSync"],
   "src/cli/serve.ts": ["readFileSync"],

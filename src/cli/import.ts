@@ -4,7 +4,7 @@
  */
 
 import { randomUUID } from "node:crypto";
-import { createReadStream, realpathSync, statSync } from "node:fs";
+import { createReadStream, fstatSync, realpathSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -67,6 +67,9 @@ async function openInput(operand: string, terminal: Terminal, storage: Storage):
   // /dev/stdin cannot be opened where it is a socket.
   const isStandard = operand === "-" || operand === "/dev/stdin";
   const path = isStandard ? "standard input" : operand;
+  if (isStandard && fstatSync(0).isDirectory()) {
+    throw new UsageError(`Cannot import ${path}: it is a folder`); // Node reads nothing from one, without an error.
+  }
   const found = isStandard ? undefined : statSync(path, { throwIfNoEntry: false });
   const stream = isStandard ? terminal.stdin() : found?.isFIFO() === true ? createReadStream(path) : undefined;
   const real = found === undefined ? path : realpathSync(path); // Root follows no link at a file, but here it may.

@@ -118,6 +118,12 @@ for (const [what, command] of Object.entries(inputs)) {
   });
 }
 
+test("import takes no folder as standard input", (context) => {
+  const { data } = folderWith(context, []);
+  const { status, stderr } = spawnSync("sh", ["-c", `"${process.execPath}" "${programPath}" import - --data "${data}" < /`], { encoding: "utf8" });
+  assert.deepEqual([status, stderr], [2, "Cannot import standard input: it is a folder\n"]);
+});
+
 test("import beside a running server adds the animals through it, which goes on serving", async (context) => {
   const lines = Array.from({ length: 1_200 }, (_, index) => `{"name":"Żółw ${index} \u{1F422}","categoryId":-922337203685477580${index % 9}}`);
   const { data, file } = folderWith(context, lines);
