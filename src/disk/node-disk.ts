@@ -97,7 +97,11 @@ function nodeFile(path: string, handle: FileHandle, { dev, ino, size }: fs.Stats
     truncate: (size) => withPath(path, promised((done) => fs.ftruncate(descriptor, size, done))),
     size: () => size,
     async stat() {
-      const found = await undefinedIfAbsent(stat(path));
+      const found = await undefinedIfAbsent(stat(path)).catch((error: unknown) => {
+        if (!hasCode(error, "ENOTDIR")) { // Otherwise a file has taken the place of the folder.
+          throw error;
+        }
+      });
       return found !== undefined && isSame(found)
         ? { isInPlace: true, byteCount: found.size }
         : { isInPlace: false, byteCount: (await fstat(descriptor)).size };

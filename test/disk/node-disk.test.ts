@@ -20,6 +20,16 @@ mock.method(fs, "fsync", (descriptor: number, done: (error: Error | null) => voi
 syncBuiltinESMExports();
 const { nodeDisk } = await import("../../src/disk/node-disk.ts");
 
+test("a file whose folder was replaced by a file is not in its place", async (context) => {
+  const folder = join(temporaryFolder(context), "data");
+  fs.mkdirSync(folder);
+  const file = await nodeDisk.openToAppend(join(folder, "log"));
+  fs.renameSync(folder, `${folder}.old`);
+  fs.writeFileSync(folder, "");
+  assert.deepEqual(await file.stat(), { isInPlace: false, byteCount: 0 });
+  await file.close();
+});
+
 test("no call for a file waits on the event loop's thread, where it would stop all reads", async (context) => {
   const path = join(temporaryFolder(context), "log");
   const names = Object.keys(fs).filter((name) => name.endsWith("Sync") && typeof fs[name as "writeSync"] === "function");
