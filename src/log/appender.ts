@@ -9,6 +9,8 @@
  * - If another process changed the file's length, or its path leads to another file, nothing more is written.
  */
 
+import { clearTimeout, setTimeout } from "node:timers";
+
 import { type Clock, systemClock } from "../base/clock.ts";
 import { messageOf } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
@@ -66,6 +68,8 @@ export class Appender {
   /** The last report about that, and when it was made. */
   #isReportedFailing = false;
   #reportedMs = -Infinity;
+  /** Waits until the next report may be made. */
+  #reportTimer: NodeJS.Timeout | undefined = undefined;
   /** Separates writes from checks, which would find a part of the piece during a write. */
   readonly #queue = new SerialQueue();
 
@@ -141,6 +145,7 @@ export class Appender {
   }
 
   async close(): Promise<void> {
+    clearTimeout(this.#reportTimer);
     await this.checkUnchanged();
     await this.#file.close();
   }
@@ -175,12 +180,19 @@ export class Appender {
 
   #noteFailing(isFailing: boolean, message: string): void {
     this.#isFailing = isFailing;
-    const nowMs = this.#clock.monotonicMs();
-    if (isFailing !== this.#isReportedFailing && nowMs - this.#reportedMs >= reportMsMin) {
-      this.#isReportedFailing = isFailing;
-      this.#reportedMs = nowMs;
-      this.#report(message, isFailing ? "warning" : "info");
+    clearTimeout(this.#reportTimer);
+    if (isFailing === this.#isReportedFailing) {
+      return;
     }
+    const nowMs = this.#clock.monotonicMs();
+    const waitMs = this.#reportedMs + reportMsMin - nowMs;
+    if (waitMs > 0) { // Perhaps nobody writes for a day, and the log's last word must be true.
+      this.#reportTimer = setTimeout(() => this.#noteFailing(isFailing, message), waitMs).unref();
+      return;
+    }
+    this.#isReportedFailing = isFailing;
+    this.#reportedMs = nowMs;
+    this.#report(message, isFailing ? "warning" : "info");
   }
 
   /** Throws if another process changed the file. What is written to a file without a path is lost at the next start. */

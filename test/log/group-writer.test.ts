@@ -9,6 +9,7 @@ import { test } from "node:test";
 import { Appender } from "../../src/log/appender.ts";
 import { type GroupOwner, GroupWriter } from "../../src/log/group-writer.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { mockTimers } from "../support/mock-timers.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
 import { SimulatedDisk } from "../support/simulated-disk.ts";
 
@@ -110,6 +111,22 @@ test("on a disk that is full again and again, a failure or its end is reported o
   assert.equal(reports.length, 2, reports.join("; "));
   assert.match(reports[0] ?? "", /^\/log\/log\.jsonl cannot be written: EIO.*; nothing can be added until writing works again$/);
   assert.equal(reports[1], "/log/log.jsonl can be written again");
+});
+
+test("the last report of a disk that was full for a moment is true within ten seconds, although nobody writes", async (context) => {
+  const timers = mockTimers(context, "setTimeout");
+  const { writer, disk, reports, clock } = await setUp();
+  disk.plan = (_, name) => (name === "append" ? "error" : "none");
+  await assert.rejects(writer.add("a\n"), /^Error: absent: /);
+  clock.advance(4_000);
+  disk.plan = () => "none";
+  await writer.add("b\n");
+  clock.advance(5_999);
+  timers.tick(5_999);
+  assert.equal(reports.length, 1, reports.join("; "));
+  clock.advance(1);
+  timers.tick(1);
+  assert.deepEqual(reports.slice(1), ["/log/log.jsonl can be written again"]);
 });
 
 test("GroupWriter.add() says that the outcome is unknown if another process appends behind half a group", async () => {
