@@ -19,7 +19,7 @@ import { folderAdder } from "../folder/folder-adder.ts";
 import { addBatch } from "../pets/add-in-batches.ts";
 import type { Source } from "../transfer/import-to-postgres.ts";
 import { addAll, type AddOptions, countValid } from "./import-animals.ts";
-import { parseFlags, UsageError } from "./parse-flags.ts";
+import { parseFlags, quoted, UsageError } from "./parse-flags.ts";
 import { readStorage, type Storage } from "./settings.ts";
 import { exitDone, type Terminal, workReport } from "./terminal.ts";
 
@@ -78,11 +78,6 @@ async function openInput(operand: string, terminal: Terminal, storage: Storage):
     throw new Error(`Cannot import ${path}: there is no such file`);
   }
   return { path, isStream: stream !== undefined, file };
-}
-
-/** Quotes a word for a shell. */
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 /** Copies standard input, or a pipe, to a file without a name, since it is read twice. */

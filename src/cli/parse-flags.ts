@@ -1,4 +1,4 @@
-/** Command-line flags: `--name VALUE` or `--name=VALUE`, switches, which take no value, and operands. */
+/** Command lines: flags, `--name VALUE` or `--name=VALUE`, switches, which take no value, and operands. */
 
 import { parseArgs } from "node:util";
 
@@ -43,4 +43,9 @@ export function parseFlags<Name extends string>(
     values.set(name, token.value ?? "");
   }
   return { values, operands: positionals };
+}
+
+/** Quotes a word for a shell. */
+export function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }

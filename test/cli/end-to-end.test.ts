@@ -66,6 +66,16 @@ for (const host of ["127.0.0.1", "::1"]) {
   });
 }
 
+test("a first start prints the command that gives its key a larger plan, which works as printed", async (context) => {
+  const data = join(temporaryFolder(context), "the shop's");
+  const program = await start(context, ["--data", data]);
+  const [, command = ""] = /^ {2}for a larger plan: (node .*)$/m.exec(program.output().stdout) ?? [];
+  assert.equal((await promisify(execFile)("sh", ["-c", command])).stdout, "");
+  const response = await fetch(`${program.url}/limits`, { headers: { authorization: `Bearer ${program.firstKey}` } });
+  assert.equal(((await response.json()) as { readonly plan: unknown }).plan, "pro");
+  assert.equal(await program.stop(), 0);
+});
+
 test("making a key before the first start avoids the printed one", async (context) => {
   const data = join(temporaryFolder(context), "data");
   const created = await run(["keys", "create", "--data", data]);
