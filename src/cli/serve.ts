@@ -13,6 +13,7 @@ import { messageOf } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
 import { oneLine } from "../base/redact-secrets.ts";
 import type { Report } from "../base/report.ts";
+import { livePage } from "../http/public-page.ts";
 import { KeyError } from "../keys/key.ts";
 import type { Observers } from "../observe/observers.ts";
 import { type AnimalStoreOptions, checkOptions } from "../options.ts";
@@ -114,7 +115,7 @@ async function begin(kept: Kept, asked: Asked): Promise<Running> {
   const pair = await Promise.race([readCertificate(asked), rejectAtAbort(stopping)]);
   const observers = await makeObservers(asked);
   keepTickShape();
-  const publicPages = settings.hasConsole ? consolePages() : [];
+  const publicPages = [livePage, ...(settings.hasConsole ? consolePages() : [])];
   const opening = openService(options, { signal: stopping, publicPages, observers });
   const service = await opening.catch((error: unknown) => failStart(error, asked));
   const limits = { ...listenerLimits, idleMs: settings.idleSeconds * 1_000 };

@@ -44,6 +44,9 @@ export function healthPage(isHealthy: () => boolean): PublicPage {
   return { path: "/healthz", show: () => (isHealthy() ? healthy : unhealthy) };
 }
 
+/** Says nothing of storage: a supervisor that restarts a service because its database is away makes it worse. */
+export const livePage: PublicPage = { path: "/livez", show: () => healthy };
+
 export function answerPublicPage(method: string | undefined, page: PublicPage, ifNoneMatch = ""): Response {
   if (method === "OPTIONS") {
     return jsonResponse(204, undefined, allow);

@@ -48,6 +48,7 @@ test("a first start prints the address of the console, unless it is off; there i
     const { origin } = program;
     assert.equal(program.output().stdout.includes(`into the console: ${origin}/\n`), status === 200);
     assert.equal((await fetch(`${origin}/`)).status, status);
+    assert.equal((await fetch(`${origin}/livez`)).status, 200);
     assert.equal(await program.stop(), 0);
   }
 });

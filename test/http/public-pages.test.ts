@@ -5,7 +5,9 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 
-import { startService } from "../support/running-service.ts";
+import { livePage } from "../../src/http/public-page.ts";
+import { FailingStore } from "../support/failing-store.ts";
+import { runningService, startService } from "../support/running-service.ts";
 import { assertPromised } from "../support/wire-response.ts";
 import { exchange, request } from "../support/wire.ts";
 
@@ -65,4 +67,17 @@ test("If-None-Match changes nothing on pages that clients do not cache, and on o
   }
   const refused = await exchange(running.port, request({ method: "POST", target, fields: ["If-None-Match: *"] }));
   assert.equal(refused.status, 405);
+});
+
+test("/livez is 200 as long as the process serves, whatever its storage does, also while stopping, and in no embedded service", async (context) => {
+  const { service, port } = await runningService(context, { options: { store: new FailingStore() }, publicPages: [livePage] });
+  const statusesOf = async (): Promise<readonly (number | string)[]> => {
+    const [live, health] = [await exchange(port, request({ target: "/livez" })), await exchange(port, request({ target: "/healthz" }))];
+    assertPromised(live, { isPublic: true });
+    return [live.status, live.content, health.status];
+  };
+  assert.deepEqual(await statusesOf(), [200, '{"status":"ok"}', 503]);
+  service.beginStopping();
+  assert.deepEqual(await statusesOf(), [200, '{"status":"ok"}', 503]);
+  assert.equal((await exchange(running.port, request({ target: "/livez" }))).status, 401);
 });
