@@ -7,6 +7,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { cp, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { test } from "node:test";
+import { parseAllDocuments } from "yaml";
 import { keepPair, one } from "../../build/test/support/certificates.js";
 import { hasIpv6Loopback } from "../../build/test/support/ipv6.js";
 import { createKey, start } from "../../build/test/support/program.js";
@@ -22,6 +23,8 @@ function recipe(name) {
 
 const skipSystemd = spawnSync("systemd-analyze", ["--version"]).error && "systemd-analyze is not installed (Debian: systemd)";
 const skipTrace = skipSystemd ?? (spawnSync("strace", ["-f", "true"]).status !== 0 && "strace cannot be used here");
+
+const skipKubectl = spawnSync("kubectl", ["version", "--client"]).error && "kubectl is not installed";
 
 const units = ["animal-store.service", "animal-store@.service"];
 
@@ -134,6 +137,62 @@ test("the Dockerfile's health check works with TLS, with any host and beside a p
     assert.equal(status(), 1, JSON.stringify(variables));
   }
 });
+
+const manifests = { "kubernetes/folder.yaml": [1, "Recreate"], "kubernetes/database.yaml": [3, undefined] };
+
+for (const [name, [replicas, strategy]] of Object.entries(manifests)) {
+  test(`${name} starts the image as it is made, with settings, probes and a Service that fit it`, async (context) => {
+    const objects = parseAllDocuments(await recipe(name)).map((document) => document.toJS());
+    const { Deployment: { spec }, Service: { spec: service } } = Object.fromEntries(objects.map((object) => [object.kind, object]));
+    assert.deepEqual([spec.replicas, spec.strategy.type], [replicas, strategy]);
+    const { metadata: { labels }, spec: pod } = spec.template;
+    assert.deepEqual([spec.selector.matchLabels, service.selector], [labels, labels]);
+    const { containers: [container], securityContext, terminationGracePeriodSeconds } = pod;
+    assert.equal(container.ports.find((port) => port.name === service.ports[0].targetPort).containerPort, 3000);
+    assert.ok(terminationGracePeriodSeconds >= Number(container.lifecycle.preStop.exec.command[1]) + 10 + 5);
+    assert.ok(securityContext.runAsUser === 1000 && (await recipe("Dockerfile")).includes("\nUSER node\n"));
+
+    const kept = container.env.find(({ name }) => name === "ANIMAL_STORE_DATA" || name === "ANIMAL_STORE_DATABASE");
+    const data = join(temporaryFolder(context), "new", "store");
+    if (kept.name === "ANIMAL_STORE_DATA") {
+      const { mountPath } = container.volumeMounts[0];
+      assert.ok(kept.value.startsWith(`${mountPath}/`) && container.volumeMounts[0].name === pod.volumes[0].name);
+      assert.equal(objects[0].metadata.name, pod.volumes[0].persistentVolumeClaim.claimName);
+    } else {
+      const { name: secret, key } = kept.valueFrom.secretKeyRef;
+      assert.ok((await recipe(name)).includes(`kubectl create secret generic ${secret} --from-literal=${key}=postgres://`));
+    }
+    const others = container.env.filter((one) => one !== kept).map((one) => [one.name, one.value]);
+    const env = Object.fromEntries([...others, ["ANIMAL_STORE_DATA", data]]);
+    const running = await start(context, [], { program: programPath, env });
+    assert.doesNotMatch(running.output().stderr, /is not a setting/);
+    for (const probe of ["startupProbe", "livenessProbe", "readinessProbe"]) {
+      const { path, port } = container[probe].httpGet;
+      assert.deepEqual([(await fetch(`${running.origin}${path}`)).status, port], [200, container.ports[0].name], probe);
+    }
+    assert.equal(await running.stop(), 0);
+  });
+
+  /** Without a cluster it still reads a Deployment into its own types, and drops members that it does not know. */
+  test(`kubectl knows each member of the Deployment in ${name}`, { skip: skipKubectl }, async () => {
+    const [given] = parseAllDocuments(await recipe(name)).map((document) => document.toJS()).filter(({ kind }) => kind === "Deployment");
+    const args = ["set", "env", "--local", "-f", "-", "-o", "json", "ADDED=1"];
+    const { stdout, stderr, status } = spawnSync("kubectl", args, { encoding: "utf8", input: JSON.stringify(given) });
+    assert.equal(status, 0, stderr);
+    assert.deepEqual(unknownMembers(given, JSON.parse(stdout)), []);
+  });
+}
+
+/** The paths of members that one object has and the other lacks. */
+function unknownMembers(given, found, path = "") {
+  return Object.entries(given).flatMap(([name, value]) => {
+    const place = `${path}/${name}`;
+    if (found?.[name] === undefined) {
+      return [place];
+    }
+    return typeof value === "object" ? unknownMembers(value, found[name], place) : [];
+  });
+}
 
 test("the command of check --help salvages what is intact in a damaged log, and it is served", async (context) => {
   const folder = temporaryFolder(context);
