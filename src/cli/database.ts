@@ -21,8 +21,8 @@ export type DatabaseStorage = Extract<Storage, { readonly kind: "database" }>;
 
 type PoolClass = new (options: object) => DatabasePool & { end(): Promise<void> };
 
-/** In a clone, pg is an optional peer, which npm installs only with --save-prod. */
-const missingText = "the package pg is missing; run: npm install pg (in a clone: npm install --no-save --save-prod pg)";
+/** In a clone, where pg is an optional peer, npm installs it only with the flags that the script has. */
+const missingText = "the package pg is missing; run: npm install pg (in a clone: npm run add-pg)";
 
 const connectMs = 1_000;
 /** How long connections may take to close. Closing waits for one that is in use. */

@@ -4,6 +4,7 @@
 
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
+import { register } from "node:module";
 import { join } from "node:path";
 import { test } from "node:test";
 
@@ -13,7 +14,7 @@ import { readStorage, readSettings } from "../../src/cli/settings.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runHere } from "../support/terminal.ts";
 
-/** AddressLimiter that are accepted, and how each is shown. */
+/** Addresses that are accepted, and how each is shown. */
 const good = [
   ["postgres://localhost", "postgres://localhost"],
   ["postgresql://app@db.example:5432/store", "postgresql://app@db.example:5432/store"],
@@ -98,7 +99,13 @@ test("a folder and a database cannot be used together, whichever way they are gi
   }
 });
 
+/** Hides the package, which a clone may have. */
+const withoutPg = `export async function resolve(name, context, next) {
+  return next(name === "pg" ? "pg-that-is-hidden" : name, context);
+}`;
+
 test("without the package pg, every command with a database says how to install it, with exit code 2", async (context) => {
+  register(`data:text/javascript,${encodeURIComponent(withoutPg)}`);
   const folder = temporaryFolder(context);
   writeFileSync(join(folder, "new.jsonl"), '{"name":"Rex","categoryId":1}\n');
   writeFileSync(join(folder, "pets.jsonl"), '{"id":1}\n');
@@ -107,7 +114,7 @@ test("without the package pg, every command with a database says how to install 
   for (const command of commands) {
     const { code, stdout, stderr } = await runHere([...command, "--database", "postgres://app:hidden@127.0.0.1:1/store"]);
     const says = "Cannot use --database postgres://app:***@127.0.0.1:1/store: the package pg is missing; run: npm install pg " +
-      "(in a clone: npm install --no-save --save-prod pg)\n";
+      "(in a clone: npm run add-pg)\n";
     assert.deepEqual({ code, stdout, stderr }, { code: 2, stdout: "", stderr: says });
   }
 });
