@@ -73,14 +73,14 @@ ${planFlag} (default: free)
 ${quotaFlags}
   --label TEXT        at most 64 printable characters, shown by keys list
   --expires ISO-DATE  when it stops working: 2030-01-31 (its first instant in UTC) or 2030-01-31T12:00:00Z
-  --read-only         it may list and fetch animals, but neither add nor change any
+  --read-only         it may only list and fetch animals
 `],
   "keys list": ["[FLAGS]", `
 Prints a line for each key: id, state (active, banned, expired or revoked), plan, access (full or read-only), requests
 used in the minute and in the day, end of a ban, last request (if within a day), creation, expiry, label. Requests and
 bans in a folder are those of the last save, at most 3 s ago.
 `, `
-  --json              prints a JSON object for each key, for programs
+  --json              prints JSON lines, an object for each key, for programs
 `],
   "keys show": ["ID [FLAGS]", `
 Prints what keys list prints, for one key and on a line each; and after a rotation, until when older secrets work.
