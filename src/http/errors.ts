@@ -14,7 +14,9 @@ const table = {
     400, "Idempotency-Key must be one header: a quoted string or a word of 1 to 255 visible ASCII characters.",
   ],
   invalid_precondition: [
-    400, 'If-Match and If-None-Match must be * or statuses in quotation marks, as in If-Match: "available".',
+    400,
+    'If-Match and If-None-Match must be * or entity tags, such as "available-7". If-Match may also name a status, ' +
+      'such as "available".',
   ],
   missing_api_key: [401, "Send an API key: Authorization: Bearer <API_KEY>."],
   invalid_api_key: [401, "The API key is not valid."],
@@ -23,14 +25,14 @@ const table = {
   route_not_found: [404, 'There is nothing at "/pets". The addresses of the API begin with /v1/.'],
   method_not_allowed: [405, "This path does not support the method; see Allow."],
   request_timeout: [408, "The request did not arrive in time."],
-  precondition_failed: [412, 'The animal is "available", which If-Match does not allow.'],
+  precondition_failed: [412, 'The animal is "available-7", which If-Match does not allow.'],
   body_too_large: [413, `The body is larger than ${bounds.contentBytesMax} bytes.`],
   uri_too_long: [414, `The request target is longer than ${bounds.targetBytesMax} bytes.`],
   unsupported_media_type: [415, 'Content-Type must be application/json, in UTF-8, not "text/plain".'],
   idempotency_key_reused: [422, "The Idempotency-Key was used for another request."],
   precondition_required: [
     428,
-    'If-Match is required: send the status that the animal must have, for example If-Match: "available", or * for any.',
+    'If-Match is required: send the ETag or the status that the animal must have, such as "available", or * for any.',
   ],
   rate_limited: [429, "The requests of the minute are used up. Wait 60 seconds."],
   too_many_failures: [

@@ -8,7 +8,7 @@ export interface Effect {
   /** The animal's id. */
   readonly pet: number;
   /** The status that it was changed to. */
-  readonly to?: string;
+  readonly to?: string | undefined;
 }
 
 export interface Response {

@@ -26,7 +26,7 @@ export interface ObservedResponse {
   /** The fields besides the common ones: name, value, name, value, … */
   readonly fields?: readonly string[];
   /** What the request has added or changed; for a replay, what the first request had. */
-  readonly effect?: { readonly pet: number; readonly to?: string } | undefined;
+  readonly effect?: { readonly pet: number; readonly to?: string | undefined } | undefined;
 }
 
 export interface ObserverOptions {

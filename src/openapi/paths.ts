@@ -41,8 +41,8 @@ const newPetContent: JsonObject = {
 };
 
 const changeContent: JsonObject = {
-  schema: { $ref: "#/components/schemas/StatusChange" },
-  examples: { reserve: { value: { status: "pending" } } },
+  schema: { $ref: "#/components/schemas/PetChange" },
+  examples: { reserve: { value: { status: "pending" } }, correct: { value: { name: "Rexi", categoryId: 7 } } },
 };
 
 const listPets: JsonObject = {
@@ -104,7 +104,7 @@ const getPet: JsonObject = {
   parameters: [parameter("petId"), parameter("If-None-Match"), parameter("If-Match")],
   responses: {
     200: response("The animal.", petContent, ["ETag", ...deprecationFields]),
-    304: response("The animal has a status that `If-None-Match` names.", undefined, ["ETag", ...deprecationFields]),
+    304: response("The animal has a tag that `If-None-Match` names.", undefined, ["ETag", ...deprecationFields]),
     ...errorResponses(["invalid_precondition", "pet_not_found", "precondition_failed"], deprecationFields),
   },
 };
@@ -113,12 +113,13 @@ const conditionalParameters: readonly JsonObject[] = [
   parameter("petId"), parameter("If-Match-required"), parameter("If-None-Match"), parameter("Idempotency-Key"),
 ];
 
-const changeStatus: JsonObject = {
-  operationId: "changeStatus",
-  summary: "Change the status of an animal",
+const changePet: JsonObject = {
+  operationId: "changePet",
+  summary: "Change an animal",
   description:
-    "Reserves, sells or releases an animal that has a status which `If-Match` names. Of many clients that send " +
-    '`If-Match: "available"` at once, one gets 200, the others get 412. Responds once the change is on disk.',
+    "Reserves, sells, releases or corrects an animal whose tag `If-Match` names. Of many clients that send " +
+    '`If-Match: "available"` at once, one gets 200, the others get 412. Who reserves an animal and sells it with the ' +
+    "`ETag` of that response sells no reservation but their own. Responds once the change is on disk.",
   tags: ["animals"],
   parameters: conditionalParameters,
   requestBody: {
@@ -126,7 +127,7 @@ const changeStatus: JsonObject = {
     content: Object.fromEntries(patchTypes.map((type) => [type, changeContent])),
   },
   responses: {
-    200: response("The animal with its new status.", reservedContent, ["ETag", "Idempotent-Replayed"]),
+    200: response("The animal as it is then.", reservedContent, ["ETag", "Idempotent-Replayed"]),
     ...errorResponses([...contentErrors, ...writeErrors, ...conditionErrors]),
     415: errorResponse(["unsupported_media_type"], 415, ["Accept-Patch"]),
   },
@@ -136,7 +137,7 @@ const removePet: JsonObject = {
   operationId: "removePet",
   summary: "Remove an animal",
   description:
-    "Takes back a mistake: removes an animal that has a status which `If-Match` names, for good. Then it is in no " +
+    "Takes back a mistake: removes an animal whose tag `If-Match` names, for good. Then it is in no " +
     "list, and its `id` is never given again. Responds once the removal is on disk. Proxies and clients may send a " +
     "`DELETE` again by themselves: a 404 after one's own means that the animal is removed. With an `Idempotency-Key` " +
     "it is 204 again.",
@@ -166,6 +167,6 @@ const getLimits: JsonObject = {
 
 export const paths: JsonObject = {
   "/pets": { get: listPets, post: createPet },
-  "/pets/{petId}": { get: getPet, patch: changeStatus, delete: removePet },
+  "/pets/{petId}": { get: getPet, patch: changePet, delete: removePet },
   "/limits": { get: getLimits },
 };

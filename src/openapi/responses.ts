@@ -63,7 +63,11 @@ export const headerComponents: JsonObject = {
     description: "Present if an earlier request with this `Idempotency-Key` had this result: not stored again.",
     schema: { type: "string", const: "true" },
   },
-  ETag: field("The status of the animal in quotation marks.", { type: "string", enum: petStatuses.map(entityTag) }),
+  ETag: field(
+    "The status and the version of the animal. A change makes a version; no two states of an animal have one tag.",
+    { type: "string", pattern: `^"(${petStatuses.join("|")})(-[1-9][0-9]*)?"$` },
+    entityTag("pending", 7),
+  ),
   "Accept-Patch": {
     required: false,
     description: "The media types that a change may have (RFC 5789, 3.1).",
@@ -71,7 +75,7 @@ export const headerComponents: JsonObject = {
   },
   "Link-next": {
     required: false,
-    description: "The next page, with the same `limit` and `status`; absent on the last page (RFC 8288).",
+    description: "The next page, with the same `limit` and filters; absent on the last page (RFC 8288).",
     schema: { type: "string", pattern: '^<[^>]*/pets\\?([^>]*&)?after=[0-9]+>; rel="next"$' },
     example: '</v1/pets?limit=2&after=2>; rel="next"',
   },

@@ -38,7 +38,7 @@ function objectOf(
   properties: JsonObject,
   required: readonly string[] = Object.keys(properties),
 ): JsonObject {
-  return { type: "object", description, required, properties };
+  return { type: "object", description, ...(required.length > 0 && { required }), properties };
 }
 
 /** An object in a request. The service refuses any other member. */
@@ -83,8 +83,12 @@ const id: JsonObject = {
 };
 
 const tag = '(W/)?"[!#-~\\x80-\\xff]*"';
-/** What `readPreconditions` takes: `*`, a bare status, or a list that may have empty elements, but has a tag. */
-const tagsPattern = `^(\\*|${petStatuses.join("|")}|[ \\t,]*${tag}([ \\t]*,[ \\t,]*${tag})*[ \\t,]*)$`;
+const state = `(${petStatuses.join("|")})-[1-9][0-9]{0,9}`;
+
+/** What `readPreconditions` takes: `*`, a bare name, or a list that may have empty elements, but has a tag. */
+function tagsSchema(name: string): JsonObject {
+  return { type: "string", pattern: `^(\\*|${name}|[ \\t,]*${tag}([ \\t]*,[ \\t,]*${tag})*[ \\t,]*)$` };
+}
 
 /** With a `default` of its own, the member would be required in the types that openapi-typescript writes. */
 const newStatus: JsonObject = {
@@ -95,17 +99,15 @@ const newStatus: JsonObject = {
 export const schemas: JsonObject = {
   PetStatus: { type: "string", enum: petStatuses, description: "The availability of the animal." },
   ...Object.fromEntries(members.map((member) => [member.schema, schemaOf(member)])),
-  EntityTags: {
-    type: "string",
-    pattern: tagsPattern,
-    description: "A list, or `*` for any. An animal's tag is its status in quotation marks.",
-  },
   NewPet: requestOf(
     "An animal to add. Other properties are refused, `id` too.",
     { ...memberSchemas, status: newStatus },
     required,
   ),
-  StatusChange: requestOf("The one thing about an animal that changes. Other properties are refused.", { status }),
+  PetChange: {
+    ...requestOf("What changes. Other properties are refused, `id` too.", { ...memberSchemas, status }, []),
+    minProperties: 1,
+  },
   Pet: {
     ...objectOf("An animal of the catalogue.", { id, ...memberSchemas, status }, ["id", ...required, "status"]),
     examples: [rex],
@@ -153,21 +155,26 @@ const idempotencyKey: JsonObject = {
   schema: { type: "string", pattern: idempotencyKeyPattern },
 };
 
-function tagsParameter(name: string, description: string, example: string): JsonObject {
-  return { name, in: "header", description, schema: { $ref: "#/components/schemas/EntityTags" }, example };
-}
+const ifMatch: JsonObject = {
+  name: "If-Match",
+  in: "header",
+  description:
+    "The entity tags that the animal may have now (RFC 9110, 13.1.1): a list, or `*` for any. An animal's tag is its " +
+    'status and its version, such as `"pending-7"`, and no other state of it ever has the same. A status alone, such ' +
+    'as `"available"`, stands for every version with it.',
+  schema: tagsSchema(`(${petStatuses.join("|")})(-[1-9][0-9]{0,9})?`),
+  example: '"available"',
+};
 
-const ifMatch: JsonObject = tagsParameter(
-  "If-Match",
-  "The entity tags that the animal may have now (RFC 9110, 13.1.1).",
-  '"available"',
-);
-
-const ifNoneMatch: JsonObject = tagsParameter(
-  "If-None-Match",
-  "The entity tags that it may not have (RFC 9110, 13.1.2).",
-  '"sold"',
-);
+const ifNoneMatch: JsonObject = {
+  name: "If-None-Match",
+  in: "header",
+  description:
+    "The entity tags that it may not have (RFC 9110, 13.1.2). A status alone is none: a change or a removal with one " +
+    "is refused.",
+  schema: tagsSchema(state),
+  example: '"sold-3"',
+};
 
 const petId: JsonObject = {
   name: "petId",

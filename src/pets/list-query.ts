@@ -5,7 +5,7 @@
 
 import { isPercentEncoded } from "../base/texts.ts";
 import { Faults, quote, type Validation } from "./faults.ts";
-import { int64Max } from "./members.ts";
+import { int64Max, int64Min } from "./members.ts";
 import type { PetQuery } from "./pet-store.ts";
 import { isPetStatus, statusProblem } from "./pet.ts";
 
@@ -25,7 +25,7 @@ interface Parameter<Value> {
   readonly example: string | number;
 }
 
-const table: { readonly [Name in keyof PetQuery]: Parameter<PetQuery[Name]> } = {
+const table: { readonly [Name in keyof PetQuery]-?: Parameter<PetQuery[Name]> } = {
   limit: {
     absent: limitDefault,
     read: (text) => (/^[1-9][0-9]{0,2}$/.test(text) && Number(text) <= limitMax ? Number(text) : undefined),
@@ -42,6 +42,14 @@ const table: { readonly [Name in keyof PetQuery]: Parameter<PetQuery[Name]> } = 
     schema: { $ref: "#/components/schemas/PetStatus" },
     example: "available",
   },
+  categoryId: {
+    absent: undefined,
+    read: readInt64,
+    problem: () => `must be an integer from ${int64Min} to ${int64Max}`,
+    description: "Only animals of this category. No plus sign, leading zero or fraction.",
+    schema: { $ref: "#/components/schemas/CategoryId" },
+    example: 5,
+  },
   after: {
     absent: 0,
     read: readAfter,
@@ -54,12 +62,21 @@ const table: { readonly [Name in keyof PetQuery]: Parameter<PetQuery[Name]> } = 
   },
 };
 
+/** One text for each value. */
+function readInt64(text: string): bigint | undefined {
+  const value = /^(?:0|-?[1-9][0-9]{0,18})$/.test(text) ? BigInt(text) : undefined;
+  return value !== undefined && value >= int64Min && value <= int64Max ? value : undefined;
+}
+
 function readAfter(text: string): number | undefined {
   const isInt64 = /^(?:0|[1-9][0-9]{0,18})$/.test(text) && (text.length < 19 || text <= String(int64Max));
   return isInt64 ? Math.min(Number(text), Number.MAX_SAFE_INTEGER) : undefined; // No animal has an id beyond that.
 }
 
-export const listParameters = Object.entries<Parameter<unknown>>(table).map(([name, facts]) => ({ name, ...facts }));
+export const listParameters = Object.entries<Parameter<unknown>>(table).map(([name, facts]) => ({
+  name: name as keyof PetQuery, // Every key of the table is one.
+  ...facts,
+}));
 
 const defaults = Object.fromEntries(listParameters.map(({ name, absent }) => [name, absent]));
 
@@ -88,6 +105,21 @@ export function readListQuery(query: string): Validation<PetQuery> {
   return faults.count > 0
     ? faults.invalid("The query is not valid")
     : { kind: "valid", value: values as unknown as PetQuery }; // It has what the table says.
+}
+
+/** What stands before the values in the text of a query. The first parameter, the limit, always has one. */
+const prefixes = listParameters.map(({ name }, index) => ({ name, prefix: `${index === 0 ? "" : "&"}${name}=` }));
+
+/** The text of a query with another `after`. */
+export function nextQuery(query: PetQuery, after: number): string {
+  let text = "";
+  for (const { name, prefix } of prefixes) {
+    const value = name === "after" ? after : query[name];
+    if (value !== undefined) {
+      text += prefix + value;
+    }
+  }
+  return text;
 }
 
 /** The text of each parameter of the table, undefined if it is not given. */

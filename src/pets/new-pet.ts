@@ -3,7 +3,7 @@ import { toInt64 } from "./int64.ts";
 import { decodeUtf8, type JsonMember, parseJson, readMembers } from "./json-members.ts";
 import { int64Max, int64Min, type Member, members, type Text } from "./members.ts";
 import { defaultPetStatus, isPetStatus, statusProblem } from "./pet.ts";
-import type { NewPet, PetStatus } from "./pet.ts";
+import type { NewPet, PetChange, PetStatus } from "./pet.ts";
 
 /** `malformed`: the content is not JSON in UTF-8. The message is for the client, like that of `invalid`. */
 export type Reading<Value> = Validation<Value> | { readonly kind: "malformed"; readonly message: string };
@@ -16,9 +16,9 @@ export function readNewPet(content: Uint8Array): Reading<NewPet> {
   return readObject(content, "NewPet", validateNewPet);
 }
 
-/** Reads a merge patch (RFC 7396), which may only set the status, by the same rules. */
-export function readStatusChange(content: Uint8Array): Reading<PetStatus> {
-  return readObject(content, "StatusChange", validateStatusChange);
+/** Reads a merge patch (RFC 7396), which sets at least one member, by the same rules. */
+export function readPetChange(content: Uint8Array): Reading<PetChange> {
+  return readObject(content, "PetChange", validatePetChange);
 }
 
 type Validate<Value> = (object: JsonObject, members: readonly JsonMember[], faults: Faults) => Value;
@@ -47,39 +47,56 @@ function readObject<Value>(content: Uint8Array, schema: string, validate: Valida
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** A member whose value is undefined is missing. If a function below adds a fault, what it returns is not used. */
+/** If a function below adds a fault, what it returns is not used. */
 function validateNewPet(object: JsonObject, given: readonly JsonMember[], faults: Faults): NewPet {
-  const newPet: Record<string, unknown> = {};
+  const values = readValues(object, given, faults, defaultPetStatus);
+  nameUnknown(given, "NewPet", faults);
+  return values as NewPet; // It has what the table says.
+}
+
+function validatePetChange(object: JsonObject, given: readonly JsonMember[], faults: Faults): PetChange {
+  const values = readValues(object, given, faults);
+  if (given.length === 0) {
+    faults.add("status", "is missing, as is every other property that can change: there must be one");
+  }
+  nameUnknown(given, "PetChange", faults);
+  return values;
+}
+
+/**
+ * A member whose value is undefined is missing.
+ * @param absentStatus the status of a whole animal that names none; undefined for some members of an animal
+ */
+function readValues(
+  object: JsonObject,
+  given: readonly JsonMember[],
+  faults: Faults,
+  absentStatus?: PetStatus,
+): PetChange {
+  const values: Record<string, unknown> = {};
   for (const member of members) {
     const value = object[member.name];
     if (value !== undefined) {
-      newPet[member.name] = readMember(member, value, given, faults);
-    } else if (member.isOptional !== true) {
+      values[member.name] = readMember(member, value, given, faults);
+    } else if (absentStatus !== undefined && member.isOptional !== true) {
       faults.add(member.name, "is missing");
     }
   }
-  newPet["status"] = readStatus(object["status"], faults);
-  for (const { name } of given) {
-    if (name !== "status" && !names.has(name)) {
-      faults.add(name, "is not a property of NewPet");
-    }
+  const { status = absentStatus } = object;
+  if (isPetStatus(status)) {
+    values["status"] = status;
+  } else if (status !== undefined) {
+    faults.add("status", statusProblem(typeof status === "string" ? quote(status) : kindOf(status)));
   }
-  return newPet as unknown as NewPet; // It has what the table says.
+  return values;
 }
 
-function validateStatusChange(object: JsonObject, given: readonly JsonMember[], faults: Faults): PetStatus {
-  if (object["status"] === undefined) {
-    faults.add("status", "is missing");
-  }
-  const status = readStatus(object["status"], faults);
+function nameUnknown(given: readonly JsonMember[], schema: string, faults: Faults): void {
   for (const { name } of given) {
-    if (name === "id" || names.has(name)) {
-      faults.add(name, "never changes");
-    } else if (name !== "status") {
-      faults.add(name, "is not a property of StatusChange");
+    if (name !== "status" && !names.has(name)) {
+      faults.add(name, `is not a property of ${schema}`);
     }
   }
-  return status;
 }
 
 const names: ReadonlySet<string> = new Set(members.map(({ name }) => name));
@@ -132,17 +149,6 @@ function textProblem(text: string, { codePointsMax }: Text): string | undefined 
   }
   // Not \s: U+FEFF is no White_Space, and U+0085 is.
   return /\P{White_Space}/u.test(text) ? undefined : "must not be white space only";
-}
-
-function readStatus(value: unknown, faults: Faults): PetStatus {
-  if (value === undefined) {
-    return defaultPetStatus;
-  }
-  if (isPetStatus(value)) {
-    return value;
-  }
-  faults.add("status", statusProblem(typeof value === "string" ? quote(value) : kindOf(value)));
-  return defaultPetStatus;
 }
 
 function isObject(value: unknown): value is JsonObject {

@@ -7,7 +7,8 @@
  * `test/support/store-suites` tests every promise made here.
  */
 
-import type { NewPet, PetStatus } from "./pet.ts";
+import type { NewPet, PetChange, PetStatus } from "./pet.ts";
+import type { Preconditions } from "./precondition.ts";
 
 /** UTF-8 JSON. Neither the caller nor the store may change it: it may be the store's memory, still being sent. */
 export type JsonText = string | Uint8Array;
@@ -16,34 +17,39 @@ export interface StoredPet {
   readonly id: number;
   /** True if an earlier `add` with the same hash stored it. */
   readonly isReplay?: boolean;
-  /** One Pet object, as `petToJson` writes it: the same text from `get` and `list`, until the status changes. */
+  /** One Pet object, as `petToJson` writes it: the same text from `get` and `list`, until the animal changes. */
   readonly json: JsonText;
 }
 
-export interface StatusChange {
-  readonly status: PetStatus;
-  /** The statuses that the animal may have before the change. It may also be none. */
-  readonly from: readonly PetStatus[];
+/** An animal as one of its changes left it. */
+export interface PetVersion {
+  /** One Pet object, as `petToJson` writes it. */
+  readonly json: JsonText;
+  /** 1 when the animal is added, and one more with each change of it, up to `petVersionMax`. */
+  readonly version: number;
 }
+
+/** So that a version is an `int` of a database, too. */
+export const petVersionMax = 2 ** 31 - 1;
 
 /** Nothing was stored. */
 export type Refusal =
-  /** The animal has this status, which is none of `from`. */
-  | { readonly kind: "mismatch"; readonly status: PetStatus }
+  /** The animal has this status and version, which the preconditions do not allow. */
+  | { readonly kind: "mismatch"; readonly status: PetStatus; readonly version: number }
   /** There is no animal with the id: it was never given, or its animal was removed. */
   | { readonly kind: "absent" };
 
 export type ChangeOutcome =
   | {
       readonly kind: "changed";
-      /** The animal with the new status. */
+      /** The animal as this change, or the first one of a replay, left it. */
       readonly json: JsonText;
-      /** True if an earlier `changeStatus` with the same hash stored it. */
+      /** Undefined if the first one of a replay was stored by a release that knew no versions. */
+      readonly version: number | undefined;
+      /** True if an earlier `change` with the same hash stored it. */
       readonly isReplay?: boolean;
     }
   | Refusal;
-
-export type Removal = Pick<StatusChange, "from">;
 
 export type RemovalOutcome =
   | {
@@ -60,6 +66,8 @@ export interface PetQuery {
   readonly limit: number;
   /** Only animals of this status; all if undefined. */
   readonly status: PetStatus | undefined;
+  /** Only animals of this category; all if undefined. */
+  readonly categoryId?: bigint | undefined;
 }
 
 export interface PetPage {
@@ -77,8 +85,8 @@ export interface PetStore {
    *
    * With a hash, the same `add` may be called again and adds one animal only. The hash counts for 24 hours from the
    * creation, also after a restart, at least for the last million requests that had one. A second call with an equal
-   * animal resolves to the result of the first, with `isReplay`, also if its status has changed since, or it was
-   * removed. A call that throws is not remembered. The service never has two calls with one hash in progress.
+   * animal resolves to the result of the first, with `isReplay`, also if the animal has changed since, or was removed.
+   * A call that throws is not remembered. The service never has two calls with one hash in progress.
    * @param idempotencyHash 22 characters of base64url; a store may treat them as 128 random bits
    * @throws {IdempotencyConflictError} the hash belongs to another animal, or to a change
    * @throws {StorageUnavailableError} nothing was stored
@@ -86,33 +94,35 @@ export interface PetStore {
    */
   add(newPet: NewPet, idempotencyHash?: string): Promise<StoredPet>;
   /**
-   * Changes the status of an animal if it is one of `from`, and resolves when the change would survive a loss of power;
-   * readers see it from then on, and not earlier. Changes of one animal happen one after the other, in any order: of
-   * those that take it out of a status at once, one succeeds.
+   * Gives members of an animal other values if the preconditions allow it as it is, and resolves when the change would
+   * survive a loss of power; readers see it from then on, and not earlier. Changes of one animal happen one after the
+   * other, in any order: of those that take it out of a status, or out of a version, at once, one succeeds. Each change
+   * makes a version, which the animal never had before.
    *
-   * Hashes are shared with `add`, and count as long. A second call with the hash, the animal and the status of an
-   * earlier one resolves to its result, with `isReplay`, whatever `from` is and whatever has happened since. A change
-   * to the status that was there already is remembered too, a "mismatch" or an "absent" is not.
+   * Hashes are shared with `add`, and count as long. A second call with the hash and the animal of an earlier one
+   * resolves to its result, with `isReplay`, whatever the preconditions are and whatever has happened since, if that
+   * result has every value that this call names. A change to what is there already makes a version, and is remembered,
+   * only with a hash. A "mismatch" or an "absent" is not remembered.
    * @throws {IdempotencyConflictError} the hash belongs to another request, and the id was given
    * @throws {StorageUnavailableError} nothing was stored
    * @throws {OutcomeUnknownError} it may have been stored
    */
-  changeStatus(id: number, change: StatusChange, idempotencyHash?: string): Promise<ChangeOutcome>;
+  change(id: number, change: PetChange, allowed: Preconditions, idempotencyHash?: string): Promise<ChangeOutcome>;
   /**
-   * Removes an animal for good if its status is one of `from`, and resolves when the removal would survive a loss of
-   * power; no reader sees the animal from then on. A removal takes the animal out of its status, as a change does: of
-   * several at once, one succeeds. Its id is never given again.
+   * Removes an animal for good if the preconditions allow it as it is, and resolves when the removal would survive a
+   * loss of power; no reader sees the animal from then on. A removal counts as a change: of several at once, one
+   * succeeds. The animal's id is never given again.
    *
-   * Hashes are as for `changeStatus`. Those of the animal still count: a client that repeats an `add`, a change or a
-   * removal gets the result of the first one, also after the animal was removed.
-   * @throws as `changeStatus`
+   * Hashes are as for `change`. Those of the animal still count: a client that repeats an `add`, a change or a removal
+   * gets the result of the first one, also after the animal was removed.
+   * @throws as `change`
    */
-  remove(id: number, removal: Removal, idempotencyHash?: string): Promise<RemovalOutcome>;
+  remove(id: number, allowed: Preconditions, idempotencyHash?: string): Promise<RemovalOutcome>;
   /**
-   * The animal as one JSON object; undefined if there is none with this id (a positive safe integer).
+   * The animal as it is; undefined if there is none with this id (a positive safe integer).
    * @throws {StorageUnavailableError} it cannot be read now
    */
-  get(id: number): JsonText | undefined | Promise<JsonText | undefined>;
+  get(id: number): PetVersion | undefined | Promise<PetVersion | undefined>;
   /** @throws {StorageUnavailableError} it cannot be read now */
   list(query: PetQuery): PetPage | Promise<PetPage>;
   /** False makes `/healthz` 503: while adding needs help from outside, and after `close()`. Must not throw. */

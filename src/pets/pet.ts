@@ -1,5 +1,6 @@
 /** The animal, its JSON text, and what is read from texts about it. What clients send is checked elsewhere. */
 
+import { readMembers } from "./json-members.ts";
 import { members, type NewPet, type PetStatus, petStatuses } from "./members.ts";
 
 export { type NewPet, type PetStatus, petStatuses };
@@ -10,6 +11,9 @@ export interface Pet extends NewPet {
   /** 1, 2, 3, … in the order of creation; never reused. */
   readonly id: number;
 }
+
+/** The members that get another value: at least one. */
+export type PetChange = { readonly [Name in keyof NewPet]?: NewPet[Name] | undefined };
 
 /** @internal */
 export function isPetStatus(value: unknown): value is PetStatus {
@@ -43,6 +47,18 @@ function toJson(start: string, newPet: NewPet): string {
     }
   }
   return `${json}"status":"${newPet.status}"}`;
+}
+
+/** @internal An animal's text up to its status, as `petToJson` writes it, with other values. */
+export function correctedText(text: string, change: PetChange): string {
+  const present = new Map(readMembers(`${text}"}`).map((member) => [member.name, member.text]));
+  let corrected = `{"id":${present.get("id")},`;
+  for (const { name, isText, before } of written) {
+    const value = change[name];
+    const json = value === undefined ? present.get(name) : isText ? JSON.stringify(value) : String(value);
+    corrected += json === undefined ? "" : `${before}${json},`;
+  }
+  return `${corrected}"status":"`;
 }
 
 const written = members.map(({ name, kind }) => ({ name, isText: kind === "text", before: `"${name}":` }));

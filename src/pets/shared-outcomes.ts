@@ -6,7 +6,7 @@
 import {
   type ChangeOutcome, IdempotencyConflictError, type PetStore, type RemovalOutcome, type StoredPet,
 } from "./pet-store.ts";
-import { petToJson } from "./pet.ts";
+import { type PetChange, petToJson } from "./pet.ts";
 
 type Outcome = StoredPet | ChangeOutcome | RemovalOutcome;
 
@@ -23,14 +23,14 @@ export function shareOutcomes(store: PetStore): PetStore {
       hash === undefined
         ? store.add(newPet)
         : inProgress.share(hash, petToJson({ id: 0, ...newPet }), () => store.add(newPet, hash)),
-    changeStatus: (id, wanted, hash) =>
+    change: (id, change, allowed, hash) =>
       hash === undefined
-        ? store.changeStatus(id, wanted)
-        : inProgress.share(hash, `${id} ${wanted.status}`, () => store.changeStatus(id, wanted, hash)),
-    remove: (id, removal, hash) =>
+        ? store.change(id, change, allowed)
+        : inProgress.share(hash, contentOf(id, change), () => store.change(id, change, allowed, hash)),
+    remove: (id, allowed, hash) =>
       hash === undefined
-        ? store.remove(id, removal)
-        : inProgress.share(hash, `${id} removed`, () => store.remove(id, removal, hash)),
+        ? store.remove(id, allowed)
+        : inProgress.share(hash, `${id} removed`, () => store.remove(id, allowed, hash)),
     get: (id) => store.get(id),
     list: (query) => store.list(query),
     isWritable: () => store.isWritable(),
@@ -62,6 +62,10 @@ class RequestsInProgress {
       this.#byHash.delete(hash);
     }
   }
+}
+
+function contentOf(id: number, change: PetChange): string {
+  return `${id} ${JSON.stringify(change, (_, value: unknown) => (typeof value === "bigint" ? `${value}n` : value))}`;
 }
 
 function isStored(outcome: Outcome): boolean {

@@ -153,6 +153,25 @@ export class Database {
     return sendReplicated(client, { text, values });
   }
 
+  /**
+   * Runs a statement that can be in no transaction, and takes as long as it takes, until `end` is aborted. So the
+   * bounds that a role may have are lifted for the connection, which is closed when the statement has ended. Behind a
+   * pooler in transaction mode the statement may get another connection than that, and fail at its bounds. But mostly
+   * it gets the same one: the pooler uses next what was used last. For it the bounds are set again.
+   */
+  async runAlone(text: string, end: AbortSignal): Promise<void> {
+    const client = await this.#connections.take();
+    const send = (statement: string): Promise<unknown> => sendReplicated(client, { text: statement, values: [] });
+    const ended = new Promise<void>((resolve) => end.addEventListener("abort", () => resolve()));
+    const bound = (value: string): Promise<unknown> => send(`SELECT set_config(name, ${value}, false) FROM pg_settings
+      WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout')`);
+    try {
+      await Promise.race([ended, bound("'0'").then(() => send(text)).finally(() => bound("reset_val"))]);
+    } finally {
+      client.release(true);
+    }
+  }
+
   /** Calls `attempt` until it succeeds. Returns undefined if it has not succeeded when `end` is aborted. */
   async retryUntil(text: string, values: unknown[], end: AbortSignal): Promise<readonly Row[] | undefined> {
     const ended = new Promise<void>((resolve) => end.addEventListener("abort", () => resolve()));

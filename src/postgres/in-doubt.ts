@@ -18,11 +18,11 @@ import { type Database, decisionMs } from "./database.ts";
 import { answerOf, type Row } from "./pool.ts";
 
 /** What came of a batch. If it was not stored and never will be, `last` is null. */
-export interface Commit<Replay> {
+export interface Commit<Replays> {
   /** The last id in the catalogue. */
   readonly last: number | null;
-  /** The results of the items that stored nothing themselves, by their places in the batch, counted from 1. */
-  readonly replays: Readonly<Record<string, Replay>> | null;
+  /** What the function says of the items. */
+  readonly replays: Replays;
 }
 
 /** For so long a missing commit proves that its batch was not stored. Later a purge may have removed it. */
@@ -64,15 +64,15 @@ export class Commits {
    * @param text a statement whose first value is the commit's id, followed by `values`
    * @throws {StorageUnavailableError} nothing was stored
    */
-  async store<Item, Replay, Result>(
+  async store<Item, Replays, Result>(
     text: string,
     values: readonly unknown[],
     items: readonly Item[],
-    resultsOf: (items: readonly Item[], commit: Commit<Replay>) => readonly Result[],
+    resultsOf: (items: readonly Item[], commit: Commit<Replays>) => readonly Result[],
   ): Promise<readonly MaybePromise<Result>[]> {
     const id = randomUUID();
     const knownId = this.#lastId;
-    const take = (commit: Commit<Replay>): readonly Result[] => {
+    const take = (commit: Commit<Replays>): readonly Result[] => {
       this.#noteLast(Number(commit.last), knownId);
       return resultsOf(items, commit);
     };
@@ -84,10 +84,10 @@ export class Commits {
       if (!(error instanceof DatabaseError) || error.effect === "none") {
         throw notStored(error);
       }
-      const deciding = this.#decide<Replay>(id, sentMs, error).then(take);
+      const deciding = this.#decide<Replays>(id, sentMs, error).then(take);
       return items.map(async (_item, index) => (await deciding)[index]!); // It has a result for each item.
     }
-    return take(answerOf(rows) as Commit<Replay>);
+    return take(answerOf(rows) as Commit<Replays>);
   }
 
   /** @param knownId the last id that had been confirmed when the batch was sent: the database had it by then */
@@ -102,10 +102,10 @@ export class Commits {
   }
 
   /** Finds out what became of a batch. @throws {StorageUnavailableError} @throws {OutcomeUnknownError} */
-  async #decide<Replay>(id: string, sentMs: number, cause: unknown): Promise<Commit<Replay>> {
+  async #decide<Replays>(id: string, sentMs: number, cause: unknown): Promise<Commit<Replays>> {
     const deciding = this.#database.retryUntil(decideText, [id], AbortSignal.timeout(decisionMs));
     const rows = await Promise.race([deciding, this.#stopEnd]);
-    const commit = rows && (answerOf(rows) as Commit<Replay>);
+    const commit = rows && (answerOf(rows) as Commit<Replays>);
     if (commit !== undefined && commit.last !== null) {
       return commit;
     }

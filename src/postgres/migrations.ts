@@ -3,14 +3,13 @@
  * because a database that has run it never runs it again: a change of the tables is a new migration at the end.
  */
 
-/** The oldest release from whose schema a start migrates, and the version of that schema. */
-export const oldestRelease = "2.1";
-export const oldestVersion = 4;
+import { lockMs } from "./database.ts";
 
-/**
- * The tables of the oldest version. In a database that began with release 2.0 the column `changed_to` of `once` has the
- * name `status`, and keeps it: `readChangedTo` looks.
- */
+/** The oldest release from whose schema a start migrates, and the version of that schema. */
+export const oldestRelease = "3.0";
+export const oldestVersion = 5;
+
+/** The tables of the oldest version. In a database that began with release 2.0 the column `changed_to` is `status`. */
 export const oldestTables = `
 -- The publication of a logical replica asks for an identity of rows that change.
 CREATE TABLE animal_store.version (version int NOT NULL);
@@ -43,6 +42,12 @@ CREATE TABLE animal_store.once (
   changed_to text COLLATE "C"
 );
 
+-- The animals that were removed in the last 24 hours, each as it was added, as a "PetRow", for requests that are
+-- repeated.
+CREATE TABLE animal_store.removed (
+  id bigint PRIMARY KEY, added json NOT NULL, at timestamptz NOT NULL DEFAULT now()
+);
+
 -- The lines of keys.jsonl.
 CREATE TABLE animal_store.key_events (seq bigint PRIMARY KEY, line text NOT NULL);
 
@@ -60,34 +65,77 @@ CREATE TABLE animal_store.limits (
 ) WITH (fillfactor = 50);
 `;
 
+/** How long a migration tries to lock tables, and for how long others wait behind a try. */
+const [tablesSeconds, tryMs, pauseSeconds] = [10, 100, 0.2];
+
 /**
- * Each is a text of statements that end with a semicolon. The first one follows `oldestVersion`. All functions are made
- * anew after the last one. What is new needs the rights that roles have on the others, which an administrator granted.
+ * Locks tables in use. The first lock holds up nobody, and ends an autovacuum. Then the row of the counter is locked,
+ * as by each function that changes animals: so none has one table, and waits for another.
  */
-export const migrations: readonly string[] = [
-  `
--- The animals that were removed in the last 24 hours, each as it was added, as a "PetRow", for requests that are
--- repeated. It is there already if somebody went back to release 2.1 by hand.
-CREATE TABLE IF NOT EXISTS animal_store.removed (
-  id bigint PRIMARY KEY, added json NOT NULL, at timestamptz NOT NULL DEFAULT now()
-);
--- The functions that are made after this have its body. Running instances of release 2.1 call it by the other "add".
-CREATE OR REPLACE FUNCTION animal_store.add(commit_id uuid, animals json, hashes text[]) RETURNS json LANGUAGE sql
-  AS 'SELECT animals';
--- They get the rights that roles have on the animals, and on the other "add".
-DO $$ DECLARE one record; BEGIN
-  FOR one IN
-    SELECT 'ALL' AS privilege, 'animal_store.removed' AS what, relowner AS role
-      FROM pg_class WHERE oid = 'animal_store.pets'::regclass
-    UNION ALL SELECT privilege_type, 'animal_store.removed', grantee
-      FROM pg_class, aclexplode(relacl) WHERE oid = 'animal_store.pets'::regclass
-    UNION ALL SELECT privilege_type, 'FUNCTION animal_store.add(uuid, json, text[])', grantee
-      FROM pg_proc, aclexplode(coalesce(proacl, acldefault('f', proowner)))
-      WHERE oid = to_regprocedure('animal_store.add(uuid, text[], bigint[], text[], text[])')
+const lockTables = (tables: string): string => `
+DO $$ DECLARE ends timestamptz := clock_timestamp() + interval '${tablesSeconds} s'; BEGIN
   LOOP
-    EXECUTE format('GRANT %s ON %s TO %s', one.privilege, one.what,
-      CASE one.role WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(one.role)) END);
+    BEGIN
+      SET LOCAL lock_timeout = '3s';
+      LOCK TABLE ${tables} IN SHARE UPDATE EXCLUSIVE MODE;
+      SET LOCAL lock_timeout = ${tryMs};
+      PERFORM FROM animal_store.counter FOR UPDATE;
+      LOCK TABLE ${tables} IN ACCESS EXCLUSIVE MODE;
+      SET LOCAL lock_timeout = ${lockMs};
+      RETURN;
+    EXCEPTION WHEN lock_not_available THEN
+      IF clock_timestamp() > ends THEN
+        RAISE EXCEPTION 'the schema has to be migrated, but % uses its tables: start again when it has ended',
+          'a long transaction, such as that of pg_dump,';
+      END IF;
+    END;
+    PERFORM pg_sleep(${pauseSeconds});
   END LOOP;
 END $$;
+`;
+
+/** The SQL that gives a function the rights that roles have on another one, which an administrator granted. */
+const grantAs = (name: string, as: string): string => `
+DO $$ DECLARE one record; BEGIN
+  FOR one IN SELECT grantee FROM pg_proc, aclexplode(coalesce(proacl, acldefault('f', proowner)))
+    WHERE oid = to_regprocedure('animal_store.${as}')
+  LOOP
+    EXECUTE format('GRANT EXECUTE ON FUNCTION animal_store.${name} TO %s',
+      CASE one.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(one.grantee)) END);
+  END LOOP;
+END $$;
+`;
+
+/**
+ * Each is a text of statements that end with a semicolon. The first one follows `oldestVersion`. All functions are made
+ * anew after the last one. What is new needs the rights that roles have on the others. Each may run again, because
+ * somebody may have gone back to the release before by hand.
+ */
+export const migrations: readonly string[] = [
+  `${lockTables("animal_store.once, animal_store.pets")}
+-- "original" is the animal as it was added, as a "PetRow"; null if it was never corrected.
+ALTER TABLE animal_store.pets
+  ADD COLUMN IF NOT EXISTS version int NOT NULL DEFAULT 1, ADD COLUMN IF NOT EXISTS original jsonb;
+COMMENT ON COLUMN animal_store.pets.status IS NULL;
+-- "result" is what the change made of the animal, as a "ResultRow". "changed_to" is there already, but in a database
+-- that began with release 2.0.
+ALTER TABLE animal_store.once
+  ADD COLUMN IF NOT EXISTS changed_to text COLLATE "C", ADD COLUMN IF NOT EXISTS result jsonb;
+-- The functions that are made after this have its body.
+CREATE OR REPLACE FUNCTION animal_store.note_change() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+CREATE OR REPLACE TRIGGER note_change BEFORE UPDATE ON animal_store.pets FOR EACH ROW
+  WHEN (OLD.* IS DISTINCT FROM NEW.*) EXECUTE FUNCTION animal_store.note_change();
+-- It was for release 2.1.
+DROP FUNCTION IF EXISTS animal_store.add(uuid, text[], bigint[], text[], text[]);
+CREATE OR REPLACE FUNCTION animal_store.change(
+  commit_id uuid, ids bigint[], changes json[], matches text[], none_matches text[], hashes text[]
+) RETURNS json LANGUAGE sql AS 'SELECT changes[1]';
+CREATE OR REPLACE FUNCTION animal_store.list(afters bigint[], lengths int[], wanteds text[], categories bigint[])
+  RETURNS json LANGUAGE sql AS 'SELECT NULL::json';
+${grantAs(
+  "change(uuid, bigint[], json[], text[], text[], text[])",
+  "change_statuses(uuid, bigint[], text[], text[], text[])",
+)}
+${grantAs("list(bigint[], int[], text[], bigint[])", "list(bigint[], int[], text[])")}
 `,
 ];

@@ -8,6 +8,7 @@ import type { Report } from "../base/report.ts";
 import { SerialQueue } from "../base/serial-queue.ts";
 import type { Engine } from "../engine.ts";
 import { KeyCommands } from "../keys/key-commands.ts";
+import { buildCategoryIndex } from "./build-category-index.ts";
 import { Database, type Query } from "./database.ts";
 import { readLimits } from "./limits-table.ts";
 import type { DatabasePool } from "./pool.ts";
@@ -51,6 +52,7 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
     const stopping = new AbortController();
     const purges = new SerialQueue();
     const purgeNext = (): Promise<void> => purges.run(() => purge(database, stopping.signal));
+    const building = buildCategoryIndex(database, report, stopping.signal);
     const timers = [
       setInterval(() => void keyLog.poll(), keyPollMs).unref(),
       setInterval(purgeNext, purgeMs).unref(),
@@ -58,7 +60,7 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
     const close = async (): Promise<void> => {
       timers.forEach(clearInterval);
       stopping.abort();
-      await purges.idle();
+      await Promise.all([purges.idle(), building]);
       await keys.close();
       await store.close();
       database.close();

@@ -7,13 +7,14 @@ import type { Clock } from "../base/clock.ts";
 import type { MaybePromise } from "../base/when-ready.ts";
 import { batchLength } from "../pets/add-in-batches.ts";
 import {
-  type ChangeOutcome, IdempotencyConflictError, type JsonText, type PetPage, type PetQuery, type PetStore,
-  type Removal, type RemovalOutcome, type StatusChange, StorageUnavailableError, type StoredPet,
+  type ChangeOutcome, IdempotencyConflictError, type PetPage, type PetQuery, type PetStore, type PetVersion,
+  petVersionMax, type Refusal, type RemovalOutcome, StorageUnavailableError, type StoredPet,
 } from "../pets/pet-store.ts";
-import { type NewPet, newPetToJson, type PetStatus, petToJson } from "../pets/pet.ts";
+import { type NewPet, newPetToJson, type Pet, type PetChange, petToJson } from "../pets/pet.ts";
+import { outcomeFor, type Preconditions } from "../pets/precondition.ts";
 import { type Database, whyNotWait } from "./database.ts";
 import { type Commit, Commits, type CommitsOptions } from "./in-doubt.ts";
-import { petOf, type PetRow } from "./pet-columns.ts";
+import { changeToJson, petOf, type PetRow, type ResultRow } from "./pet-columns.ts";
 import { answerOf } from "./pool.ts";
 
 interface Addition {
@@ -26,17 +27,19 @@ type Added = StoredPet & { readonly isReplay: boolean };
 
 interface Change {
   readonly id: number;
-  /** The animal as it was read before the change; undefined if it was absent. */
-  readonly pet: PetRow | undefined;
-  readonly status: PetStatus | "removed";
-  readonly from: readonly PetStatus[];
+  readonly change: PetChange | "removal";
+  readonly preconditions: Preconditions;
   readonly hash: string | undefined;
 }
 
-type Changed = ChangeOutcome | RemovalOutcome | { readonly kind: "conflict" };
+/** What came of a change. "known": an earlier request had its hash, and left the animal so, unless it was a create. */
+type Outcome =
+  | { readonly kind: "changed"; readonly pet: ResultRow }
+  | { readonly kind: "known"; readonly pet: ResultRow | null }
+  | { readonly kind: "mismatch"; readonly pet: PetRow }
+  | { readonly kind: "absent" | "exhausted" };
 
-/** What came of a change that stored nothing. A status is that of an animal that the preconditions do not allow. */
-type Verdict = "replay" | "conflict" | "absent" | PetStatus;
+type Changed = { readonly kind: "changed"; readonly row: ResultRow; readonly isReplay: boolean } | Refusal;
 
 const getsMax = 500;
 /** The most changes in a statement, which writes a row for each while it locks the counter. So many take 10 ms. */
@@ -49,7 +52,7 @@ const slowMs = 300;
 // An empty text stands for no hash, or no status: a setting of the database may turn a null in an array into a text.
 const addText = "SELECT animal_store.add($1, $2, array_replace($3::text[], '', NULL))::text AS answer";
 const changeText =
-  "SELECT animal_store.change_statuses($1, $2, $3, $4, array_replace($5::text[], '', NULL))::text AS answer";
+  "SELECT animal_store.change($1, $2, $3, $4, $5, array_replace($6::text[], '', NULL))::text AS answer";
 
 export class PostgresPetStore implements PetStore {
   readonly #database: Database;
@@ -85,17 +88,27 @@ export class PostgresPetStore implements PetStore {
     return this.#store(() => this.#add(newPet, hash));
   }
 
-  changeStatus(id: number, { status, from }: StatusChange, hash?: string): Promise<ChangeOutcome> {
-    return this.#store(() => this.#change<ChangeOutcome>({ id, status, from, hash }));
+  change(id: number, change: PetChange, preconditions: Preconditions, hash?: string): Promise<ChangeOutcome> {
+    return this.#store(async () => {
+      const outcome = await this.#change({ id, change, preconditions, hash });
+      if (outcome.kind !== "changed") {
+        return outcome;
+      }
+      const { kind, row, isReplay } = outcome;
+      return { kind, json: textOf(row), version: row[4] ?? undefined, isReplay };
+    });
   }
 
-  remove(id: number, { from }: Removal, hash?: string): Promise<RemovalOutcome> {
-    return this.#store(() => this.#change<RemovalOutcome>({ id, status: "removed", from, hash }));
+  remove(id: number, preconditions: Preconditions, hash?: string): Promise<RemovalOutcome> {
+    return this.#store(async () => {
+      const outcome = await this.#change({ id, change: "removal", preconditions, hash });
+      return outcome.kind === "changed" ? { kind: "removed", isReplay: outcome.isReplay } : outcome;
+    });
   }
 
-  async get(id: number): Promise<JsonText | undefined> {
-    const pet = await this.#gets.add(id);
-    return pet && textOf(pet);
+  async get(id: number): Promise<PetVersion | undefined> {
+    const row = await this.#gets.add(id);
+    return row && { json: textOf(row), version: row[4] };
   }
 
   /** Equal lists that wait share one result. */
@@ -144,19 +157,31 @@ export class PostgresPetStore implements PetStore {
     return { id, json, isReplay };
   }
 
-  /** Reads the animal first: one that is absent or has another status needs no write, unless this may be a replay. */
-  async #change<Outcome extends ChangeOutcome | RemovalOutcome>(wanted: Omit<Change, "pet">): Promise<Outcome> {
-    const { id, from, hash } = wanted;
-    const pet = await this.#gets.add(id);
-    const refusal = pet === undefined ? absent : ({ kind: "mismatch", status: pet[3] } as const);
-    if (hash === undefined && (pet === undefined || !from.includes(pet[3]))) {
-      return refusal as Outcome;
+  /** Reads the animal first, unless this may be a replay: one that is absent, or not as it must be, needs no write. */
+  async #change(wanted: Change): Promise<Changed> {
+    const { id, change, preconditions, hash } = wanted;
+    if (hash === undefined) {
+      const row = await this.#gets.add(id);
+      if (row === undefined || outcomeFor(preconditions, row[3], row[4]) !== "proceed") {
+        return row === undefined ? { kind: "absent" } : mismatchOf(row);
+      }
     }
-    const outcome = await this.#changes.add({ ...wanted, pet });
-    if (outcome.kind === "conflict") {
-      throw conflict();
+    const outcome = await this.#changes.add(wanted);
+    switch (outcome.kind) {
+      case "changed":
+        return { kind: "changed", row: outcome.pet, isReplay: false };
+      case "known":
+        if (outcome.pet === null || outcome.pet[0] !== id || !isResult(outcome.pet, change)) {
+          throw conflict();
+        }
+        return { kind: "changed", row: outcome.pet, isReplay: true };
+      case "mismatch":
+        return mismatchOf(outcome.pet);
+      case "absent":
+        return { kind: "absent" };
+      case "exhausted":
+        throw new StorageUnavailableError(`animal ${id} has its last version, ${petVersionMax}`);
     }
-    return outcome as Outcome; // A removal and a change have outcomes of their own.
   }
 
   #addAll(items: readonly Addition[]): Promise<readonly MaybePromise<Added>[]> {
@@ -167,14 +192,15 @@ export class PostgresPetStore implements PetStore {
     return this.#commits.store(addText, values, items, addedOf);
   }
 
-  #changeAll(items: readonly Change[]): Promise<readonly MaybePromise<Changed>[]> {
+  #changeAll(items: readonly Change[]): Promise<readonly MaybePromise<Outcome>[]> {
     const values = [
       items.map(({ id }) => id),
-      items.map(({ status }) => status),
-      items.map(({ pet, from }) => (pet === undefined ? "" : from.join(" "))), // An absent one may be a replay.
+      items.map(({ change }) => changeToJson(change)),
+      items.map(({ preconditions }) => preconditions.match.join(" ")),
+      items.map(({ preconditions }) => preconditions.noneMatch.join(" ")),
       items.map(({ hash }) => hash ?? ""),
     ];
-    return this.#commits.store(changeText, values, items, changedOf);
+    return this.#commits.store(changeText, values, items, (_items, { replays }: Commit<readonly Outcome[]>) => replays);
   }
 
   async #get(ids: readonly number[]): Promise<readonly (PetRow | undefined)[]> {
@@ -187,20 +213,27 @@ export class PostgresPetStore implements PetStore {
   }
 
   /** Reads one animal more than a page holds, which shows whether there is a next page. */
-  async #list(queries: readonly PetQuery[]): Promise<readonly PetPage[]> {
+  async #list(queries: readonly PetQuery[]): Promise<readonly MaybePromise<PetPage>[]> {
     queries.forEach((query) => this.#waitingLists.delete(keyOf(query)));
     const [afters, lengths] = [queries.map(({ after }) => after), queries.map(({ limit }) => limit + 1)];
     const statuses = queries.map(({ status }) => (status === undefined ? "NULL" : `'${status}'`)).join();
+    const categories = queries.map(({ categoryId }) => categoryId ?? "NULL").join();
     // The values are numbers and known words alone, so nothing has to be quoted.
-    const values = `'{${afters.join()}}', '{${lengths.join()}}', ARRAY[${statuses}]::text[]`;
+    const arrays = `ARRAY[${statuses}]::text[], ARRAY[${categories}]::bigint[]`;
+    const values = `'{${afters.join()}}', '{${lengths.join()}}', ${arrays}`;
     const text = `SELECT animal_store.list(${values})::text AS answer`;
     const startMs = performance.now();
     const answer = this.#database.read(text).then(answerOf, readFailed).finally(() => {
       const isSlow = performance.now() - startMs > slowMs;
       this.#listedMax = isSlow ? Math.ceil(this.#listedMax / 4) : Math.min(2 * this.#listedMax, listedMax);
     });
-    const pages = (await answer) as readonly (readonly PetRow[] | null)[];
-    return pages.map((rows, index) => pageOf(rows ?? [], queries[index]!.limit)); // One for each query.
+    const pages = (await answer) as readonly (readonly PetRow[] | null | false)[];
+    return pages.map(async (rows, index) => {
+      if (rows === false) {
+        throw new StorageUnavailableError("the index for categories is being built");
+      }
+      return pageOf(rows ?? [], queries[index]!.limit); // One for each query.
+    });
   }
 }
 
@@ -217,7 +250,10 @@ function conflict(): IdempotencyConflictError {
 }
 
 /** Gives ids to the items that are no replays, in their order: the last one gets `last`. */
-function addedOf(items: readonly Addition[], { last, replays }: Commit<PetRow>): readonly Added[] {
+function addedOf(
+  items: readonly Addition[],
+  { last, replays }: Commit<Readonly<Record<string, ResultRow>> | null>,
+): readonly Added[] {
   let id = Number(last) - (items.length - Object.keys(replays ?? {}).length);
   return items.map(({ newPet }, index) => {
     const earlier = replays?.[index + 1];
@@ -229,27 +265,18 @@ function addedOf(items: readonly Addition[], { last, replays }: Commit<PetRow>):
   });
 }
 
-const absent = { kind: "absent" } as const;
+function mismatchOf([, , , status, version]: PetRow): Refusal {
+  return { kind: "mismatch", status, version };
+}
 
-function changedOf(items: readonly Change[], { replays }: Commit<Verdict | PetRow>): readonly Changed[] {
-  return items.map(({ pet, status }, index) => {
-    const verdict = replays?.[index + 1] as Verdict | undefined;
-    // An animal that was changed, and removed since, has a second entry: how it was added.
-    const row = pet ?? (replays?.[`${index + 1} added`] as PetRow | undefined);
-    if (verdict === "conflict" || verdict === "absent") {
-      return { kind: verdict };
-    }
-    if (row === undefined) {
-      return absent;
-    }
-    if (verdict !== undefined && verdict !== "replay") {
-      return { kind: "mismatch", status: verdict };
-    }
-    const isReplay = verdict === "replay";
-    return status === "removed"
-      ? { kind: "removed", isReplay }
-      : { kind: "changed", json: petToJson({ ...petOf(row), status }), isReplay };
-  });
+/** Whether an earlier request was a removal, too, or a change that left every value which this one names. */
+function isResult(row: ResultRow, change: Change["change"]): boolean {
+  const isRemoval = row[3] === "removed";
+  if (isRemoval || change === "removal") {
+    return isRemoval && change === "removal";
+  }
+  const left = petOf(row);
+  return Object.entries(change).every(([name, value]) => value === undefined || value === left[name as keyof Pet]);
 }
 
 function pageOf(rows: readonly PetRow[], limit: number): PetPage {
@@ -258,6 +285,6 @@ function pageOf(rows: readonly PetRow[], limit: number): PetPage {
   return { json: `[${page.map(textOf).join(",")}]`, nextAfter };
 }
 
-function textOf(row: PetRow): string {
+function textOf(row: ResultRow): string {
   return petToJson(petOf(row));
 }

@@ -3,14 +3,9 @@
 import type { Query } from "./database.ts";
 import { oldestRelease, oldestVersion } from "./migrations.ts";
 
-/** The version of the schema that brought each table. */
-const keyedTables = { commits: 4, key_events: 4, limits: 4, once: 4, pets: 4, removed: 5 };
+const keyedTables = ["commits", "key_events", "limits", "once", "pets", "removed"];
 /** All tables. Those that are not in `keyedTables` have one row and no primary key. */
-const tables = { ...keyedTables, counter: 4, version: 4 };
-
-function namesIn(all: Readonly<Record<string, number>>, version: number): readonly string[] {
-  return Object.keys(all).filter((name) => all[name]! <= version); // Each name is a key of `all`.
-}
+const tables = [...keyedTables, "counter", "version"];
 
 /** @throws {Error} the server is not PostgreSQL, is a replica, or has a wrong setting */
 export async function checkSession(query: Query): Promise<void> {
@@ -72,12 +67,12 @@ SELECT name FROM unnest($1::text[]) AS name WHERE NOT EXISTS (
  * PostgreSQL itself says which table is missing, may not be read, or has row security, which could hide rows. Any other
  * right that is missing fails the first statement that needs it. But without a primary key hashes would be stored
  * twice, and without the counter ids would be given twice.
- * @param version the version of the schema @throws {Error} a table cannot be used; it is named
+ * @throws {Error} a table cannot be used; it is named
  */
-export async function checkTables(query: Query, version: number): Promise<void> {
-  const reads = namesIn(tables, version).map((name) => `SELECT 1 FROM animal_store.${name} WHERE false`);
+export async function checkTables(query: Query): Promise<void> {
+  const reads = tables.map((name) => `SELECT 1 FROM animal_store.${name} WHERE false`);
   await query(reads.join(" UNION ALL "));
-  const [unkeyed] = await query(unkeyedText, [namesIn(keyedTables, version)]);
+  const [unkeyed] = await query(unkeyedText, [keyedTables]);
   if (unkeyed !== undefined) {
     const table = `the table animal_store.${String(unkeyed["name"])}`;
     throw new Error(`${table} has no valid primary key: a restore is under way, or has not reached its end`);

@@ -9,7 +9,7 @@
 import type { Clock } from "../base/clock.ts";
 import { pluralize } from "../base/pluralize.ts";
 import type { Report } from "../base/report.ts";
-import { catalogueFunctions, type ChangedTo } from "./catalogue-functions.ts";
+import { catalogueFunctions, categoryIndex } from "./catalogue-functions.ts";
 import { DatabaseError } from "./database-error.ts";
 import { type Database, lockMs, type Query } from "./database.ts";
 import { functions as otherFunctions } from "./functions.ts";
@@ -19,7 +19,7 @@ import { checkSession, checkTables, holds, readVersion } from "./schema-checks.t
 
 const schemaVersion = oldestVersion + migrations.length;
 
-const functions = (changedTo: ChangedTo): string => otherFunctions + catalogueFunctions(changedTo);
+const functions = otherFunctions + catalogueFunctions;
 
 /** How long the count of all animals may take. */
 const countMs = 60_000;
@@ -95,7 +95,7 @@ async function prepareWithin(query: Query, work: SchemaWork): Promise<Versions> 
   if (work === "import" && version < schemaVersion) {
     throw new Error("the schema has to be migrated before an import: start a server once");
   }
-  await checkTables(query, version);
+  await checkTables(query);
   return versions;
 }
 
@@ -119,19 +119,14 @@ async function makeOrMigrate(query: Query, work: SchemaWork): Promise<Versions> 
 async function making(query: Query): Promise<readonly string[]> {
   // An administrator may have made the schema for a user who has no right to make one.
   const isThere = await holds(query, "to_regnamespace('animal_store') IS NOT NULL");
-  return [...(isThere ? [] : ["CREATE SCHEMA animal_store;"]), oldestTables, ...migrations, functions("changed_to")];
+  const parts = [oldestTables, ...migrations, functions, `CREATE INDEX ${categoryIndex};`];
+  return isThere ? parts : ["CREATE SCHEMA animal_store;", ...parts];
 }
 
 /** Checks the tables before it changes any: in the middle of a restore some are missing, and no migration may begin. */
 async function migrating(query: Query, version: number): Promise<readonly string[]> {
-  await checkTables(query, version);
-  return [...migrations.slice(version - oldestVersion), functions(await readChangedTo(query))];
-}
-
-/** Returns the name of the column, which depends on the release that added it: see `oldestTables`. */
-export async function readChangedTo(query: Query): Promise<ChangedTo> {
-  const isOld = "attrelid = 'animal_store.once'::regclass AND attname = 'status' AND NOT attisdropped";
-  return (await holds(query, `EXISTS (SELECT FROM pg_attribute WHERE ${isOld})`)) ? "status" : "changed_to";
+  await checkTables(query);
+  return [...migrations.slice(version - oldestVersion), functions];
 }
 
 /**

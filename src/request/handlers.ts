@@ -1,4 +1,4 @@
-/** The handlers of all operations: listPets, createPet, getPet, changeStatus, removePet and getLimits. */
+/** The handlers of all operations: listPets, createPet, getPet, changePet, removePet and getLimits. */
 
 import { type MaybePromise, whenReady } from "../base/when-ready.ts";
 import { jsonTypes, patchTypes } from "../http/media-type.ts";
@@ -6,12 +6,14 @@ import { errorResponse, jsonResponse, type Response } from "../http/response.ts"
 import type { ApiKey } from "../keys/key.ts";
 import type { Quotas, RateStatus } from "../limits/limiter.ts";
 import { idempotencyHash, readIdempotencyKey } from "../pets/idempotency-key.ts";
-import { readListQuery } from "../pets/list-query.ts";
-import { readNewPet, readStatusChange, type Reading } from "../pets/new-pet.ts";
-import { type PetStatus, petStatuses, readPetId, statusIn } from "../pets/pet.ts";
-import type { JsonText, PetQuery, PetStore, Refusal } from "../pets/pet-store.ts";
+import { nextQuery, readListQuery } from "../pets/list-query.ts";
+import { readNewPet, readPetChange, type Reading } from "../pets/new-pet.ts";
+import { readPetId, statusIn } from "../pets/pet.ts";
+import type { PetStore, PetVersion, Refusal } from "../pets/pet-store.ts";
 import { IdempotencyConflictError } from "../pets/pet-store.ts";
-import { entityTag, outcomeFor, type Preconditions, readPreconditions } from "../pets/precondition.ts";
+import {
+  entityTag, namesStatus, outcomeFor, type Preconditions, readPreconditions,
+} from "../pets/precondition.ts";
 import { handleContent, type Outcome, type Unread } from "./content.ts";
 
 /** A request for the catalogue, from a client with a key or from the embedding program. */
@@ -48,14 +50,11 @@ export function listPets({ store, query, linkBase }: PetRequest): Response | Pro
   }
   const petQuery = reading.value;
   return whenReady(store.list(petQuery), ({ json, nextAfter }) => {
-    const link = nextAfter === undefined ? undefined : ["Link", nextLink(linkBase, petQuery, nextAfter)];
+    const link = nextAfter === undefined
+      ? undefined
+      : ["Link", `<${linkBase}/pets?${nextQuery(petQuery, nextAfter)}>; rel="next"`];
     return jsonResponse(200, json, link);
   });
-}
-
-function nextLink(linkBase: string, { limit, status }: PetQuery, nextAfter: number): string {
-  const filter = status === undefined ? "" : `&status=${status}`;
-  return `<${linkBase}/pets?limit=${limit}${filter}&after=${nextAfter}>; rel="next"`;
 }
 
 /** `POST /pets`: 201 with the Pet once it is on disk; the same 201 for an `Idempotency-Key` sent again; 400; 422. */
@@ -71,7 +70,7 @@ export function createPet(request: PetRequest, unread: Unread): MaybePromise<Out
       return contentError(reading);
     }
     return store.add(reading.value, hash.value).then(({ id, json, isReplay }) => {
-      const own = ["Location", `${linkBase}/pets/${id}`, "ETag", entityTag(reading.value.status)];
+      const own = ["Location", `${linkBase}/pets/${id}`, "ETag", entityTag(reading.value.status, 1)];
       return { ...jsonResponse(201, json, withReplay(own, isReplay)), effect: { pet: id } };
     }, reuseResponse);
   });
@@ -104,9 +103,10 @@ function reuseResponse(error: unknown): Response {
 /** What the header fields of a change or a removal say. */
 interface Conditions {
   readonly hash: string | undefined;
-  /** The statuses that the preconditions allow the animal to have. */
-  readonly from: readonly PetStatus[];
+  readonly preconditions: Preconditions;
 }
+
+const statusInNoneMatch = "If-None-Match takes entity tags, such as \"sold-3\", or *; a status alone is for If-Match.";
 
 /** Without `If-Match` the response is 428 (RFC 6585, 3). */
 function readConditions(request: PetRequest): Part<Conditions> {
@@ -115,6 +115,10 @@ function readConditions(request: PetRequest): Part<Conditions> {
   if (hash.kind === "refused") {
     return hash;
   }
+  // It would let through every change.
+  if (namesStatus(fields["if-none-match"]?.toString() ?? "")) {
+    return { kind: "refused", response: errorResponse("invalid_precondition", [], statusInNoneMatch) };
+  }
   const preconditions = readPreconditions(fields);
   if (preconditions === undefined) {
     return { kind: "refused", response: errorResponse("invalid_precondition") };
@@ -122,23 +126,22 @@ function readConditions(request: PetRequest): Part<Conditions> {
   if (fields["if-match"] === undefined) {
     return { kind: "refused", response: errorResponse("precondition_required") };
   }
-  const from = petStatuses.filter((status) => outcomeFor(status, preconditions) === "proceed");
-  return { kind: "valid", value: { hash: hash.value, from } };
+  return { kind: "valid", value: { hash: hash.value, preconditions } };
 }
 
 /**
- * `PATCH /pets/{petId}` (RFC 5789): 200 with the Pet once its new status is on disk; the same 200 for an
- * `Idempotency-Key` sent again; 400; 404; 412 if the animal has a status that the preconditions exclude; 422; 428.
+ * `PATCH /pets/{petId}` (RFC 5789): 200 with the Pet once its change is on disk; the same 200 for an `Idempotency-Key`
+ * sent again; 400; 404; 412 if the preconditions exclude the animal as it is; 422; 428.
  */
-export function changeStatus(request: PetRequest, unread: Unread): MaybePromise<Outcome> {
+export function changePet(request: PetRequest, unread: Unread): MaybePromise<Outcome> {
   const { store, parameter, fields } = request;
   const conditions = readConditions(request);
   if (conditions.kind === "refused") {
     return conditions.response;
   }
-  const { from, hash } = conditions.value;
+  const { preconditions, hash } = conditions.value;
   return handleContent(unread, patchTypes, (content) => {
-    const reading = readStatusChange(content);
+    const reading = readPetChange(content);
     if (reading.kind !== "valid") {
       return contentError(reading);
     }
@@ -146,20 +149,19 @@ export function changeStatus(request: PetRequest, unread: Unread): MaybePromise<
     if (id === undefined) {
       return errorResponse("pet_not_found");
     }
-    const status = reading.value;
-    return store.changeStatus(id, { status, from }, hash).then((outcome) => {
-      return outcome.kind === "changed"
-        ? { ...changedResponse(outcome.json, status, outcome.isReplay), effect: { pet: id, to: status } }
-        : refusal(outcome, fields);
+    const change = reading.value;
+    return store.change(id, change, preconditions, hash).then((outcome) => {
+      if (outcome.kind !== "changed") {
+        return refusal(outcome, fields);
+      }
+      const { json, version, isReplay } = outcome;
+      const own = withReplay(["ETag", entityTag(statusIn(json), version)], isReplay);
+      return { ...jsonResponse(200, json, own), effect: { pet: id, to: change.status } };
     }, reuseResponse);
   });
 }
 
-function changedResponse(json: JsonText, status: PetStatus, isReplay: boolean | undefined): Response {
-  return jsonResponse(200, json, withReplay(["ETag", entityTag(status)], isReplay));
-}
-
-/** `DELETE /pets/{petId}`: 204 once the removal is on disk; otherwise the same responses as `changeStatus`. */
+/** `DELETE /pets/{petId}`: 204 once the removal is on disk; otherwise the same responses as `changePet`. */
 export function removePet(request: PetRequest): Response | Promise<Response> {
   const { store, parameter, fields } = request;
   const conditions = readConditions(request);
@@ -170,8 +172,8 @@ export function removePet(request: PetRequest): Response | Promise<Response> {
   if (id === undefined) {
     return errorResponse("pet_not_found");
   }
-  const { from, hash } = conditions.value;
-  return store.remove(id, { from }, hash).then((outcome) => {
+  const { preconditions, hash } = conditions.value;
+  return store.remove(id, preconditions, hash).then((outcome) => {
     return outcome.kind === "removed"
       ? { ...jsonResponse(204, undefined, withReplay([], outcome.isReplay)), effect: { pet: id, to: "removed" } }
       : refusal(outcome, fields);
@@ -179,12 +181,13 @@ export function removePet(request: PetRequest): Response | Promise<Response> {
 }
 
 function refusal(outcome: Refusal, fields: PetRequest["fields"]): Response {
-  return outcome.kind === "absent" ? errorResponse("pet_not_found") : mismatch(outcome.status, fields);
+  return outcome.kind === "absent"
+    ? errorResponse("pet_not_found")
+    : mismatch(entityTag(outcome.status, outcome.version), fields);
 }
 
-/** A 412 with the status that the animal has. */
-function mismatch(status: PetStatus, fields: PetRequest["fields"]): Response {
-  const tag = entityTag(status);
+/** A 412 with the entity tag that the animal has. */
+function mismatch(tag: string, fields: PetRequest["fields"]): Response {
   const excluding = fields["if-none-match"] === undefined ? "If-Match does" : "the preconditions do";
   return errorResponse("precondition_failed", ["ETag", tag], `The animal is ${tag}, which ${excluding} not allow.`);
 }
@@ -209,21 +212,27 @@ export function getPet({ store, parameter, fields }: PetRequest): Response | Pro
   const id = readPetId(parameter);
   return id === undefined
     ? errorResponse("pet_not_found")
-    : whenReady(store.get(id), (json) => petResponse(json, preconditions, fields));
+    : whenReady(store.get(id), (pet) => petResponse(pet, preconditions, fields));
 }
 
-function petResponse(json: JsonText | undefined, preconditions: Preconditions, fields: PetRequest["fields"]): Response {
-  if (json === undefined) {
+function petResponse(
+  pet: PetVersion | undefined,
+  preconditions: Preconditions,
+  fields: PetRequest["fields"],
+): Response {
+  if (pet === undefined) {
     return errorResponse("pet_not_found");
   }
+  const { json, version } = pet;
   const status = statusIn(json);
-  switch (outcomeFor(status, preconditions)) {
+  const tag = entityTag(status, version);
+  switch (outcomeFor(preconditions, status, version)) {
     case "failed":
-      return mismatch(status, fields);
+      return mismatch(tag, fields);
     case "unchanged":
-      return jsonResponse(304, undefined, ["ETag", entityTag(status)]);
+      return jsonResponse(304, undefined, ["ETag", tag]);
     case "proceed":
-      return jsonResponse(200, json, ["ETag", entityTag(status)]);
+      return jsonResponse(200, json, ["ETag", tag]);
   }
 }
 

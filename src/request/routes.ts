@@ -3,7 +3,7 @@
 import type { MaybePromise } from "../base/when-ready.ts";
 import type { Outcome, Unread } from "./content.ts";
 import {
-  changeStatus, createPet, deprecationFields, getLimits, getPet, type KeyedRequest, listPets, removePet,
+  changePet, createPet, deprecationFields, getLimits, getPet, type KeyedRequest, listPets, removePet,
 } from "./handlers.ts";
 
 export interface Operation {
@@ -29,7 +29,7 @@ const routes: readonly Route[] = [
     pattern: "/pets/{petId}",
     operations: {
       GET: { handle: getPet, fields: deprecationFields },
-      PATCH: { handle: changeStatus },
+      PATCH: { handle: changePet },
       DELETE: { handle: removePet },
     },
   },

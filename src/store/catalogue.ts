@@ -1,12 +1,13 @@
 /**
  * Holds the animals in memory, each as the exact text that clients get, up to the status: that is the last member, and
- * the only one that changes.
+ * the one that changes most.
  *
  * They are in blocks of `blockLength`: one Buffer with the texts, and for each animal a word with the offset of its
- * text and its status. What follows the text depends on the status only. A set of ids for each status finds the animals
- * of filtered pages. So nothing is scanned: a page costs the same with ten million animals, and a change writes a word
- * and two bits. An id without an animal, because it is in a gap or its animal was removed, has a word with a status of
- * its own, and no bit. The text of a removed animal stays, for requests that are repeated.
+ * text and its status. What follows the text depends on the status only. A set of ids for each status, and the ids of
+ * each category, find the animals of filtered pages. So nothing is scanned: a page costs the same with ten million
+ * animals, and a change of a status writes a word and two bits. A correction moves the texts behind it in its block. An
+ * id without an animal, because it is in a gap or its animal was removed, has a word with a status of its own, and no
+ * bit. The text of a removed animal stays, for requests that are repeated.
  *
  * A page is put together in a buffer that all pages share, and leaves it as a string: a Buffer for each would cost the
  * collector more than everything else here.
@@ -15,8 +16,11 @@
 import { viewOf } from "../base/checksum.ts";
 import { type Chunk, createChunk } from "../log/chunks.ts";
 import type { PetPage } from "../pets/pet-store.ts";
+import { type Category, categoryIn, CategoryIndex } from "./category-index.ts";
+import { FormerTexts } from "./former-texts.ts";
 import { HierarchicalBitSet } from "./hierarchical-bit-set.ts";
 import { petLineBytesMax } from "./pet-line.ts";
+import { Versions } from "./versions.ts";
 
 /** The upper bits of an index are a block, and the lower ones a place in it. */
 const blockBits = 12;
@@ -34,12 +38,19 @@ const openingBracket = 0x5b;
 export const gapIdMax = 2 ** 30;
 
 interface Block {
-  /** Replaced by a longer one when it is full. */
+  /** Replaced by longer ones when they are full. */
   texts: Chunk;
   /** Where each text begins, with the status of its animal; and where the next one will begin. */
   readonly words: Uint32Array;
   /** How many ids it has. */
   count: number;
+}
+
+/** `[start, end)` of `bytes` is an animal's text up to its status, 16 bytes or more. */
+interface Text {
+  readonly bytes: DataView;
+  readonly start: number;
+  readonly end: number;
 }
 
 /** What follows a text: the status, the end of the object and, in a page, a comma. */
@@ -55,6 +66,9 @@ export class Catalogue {
   readonly #endings: readonly Ending[];
   readonly #byStatus: readonly HierarchicalBitSet[];
   readonly #counts: number[];
+  #categories: CategoryIndex | undefined;
+  readonly #versions = new Versions();
+  readonly #formerTexts = new FormerTexts();
   #page: Chunk = createChunk(0);
   /** How many animals there are. Changed here only, as is `lastId`. */
   count = 0;
@@ -67,14 +81,25 @@ export class Catalogue {
     this.#counts = statuses.map(() => 0);
   }
 
+  /** Called once, before the first page of a category is asked for: what only holds animals needs no index of them. */
+  async indexCategories(): Promise<void> {
+    const categories = new CategoryIndex(this.#endings.length, (id) => this.statusOf(id));
+    await categories.addAll(this.count, (from) => this.next(from), (id) => this.#categoryOf(id));
+    this.#categories = categories;
+  }
+
   /** Adds the next animal: `[start, end)` of `bytes` is its text up to its status, 16 bytes or more. */
-  append(bytes: DataView, start: number, end: number, statusIndex: number): void {
+  append(bytes: DataView, start: number, end: number, statusIndex: number, version: number): void {
     const block = this.#blockWithRoom(end - start);
     copyText(bytes, start, end, block.texts.view, block.words[block.count]!); // A block has one word more than ids.
     this.#take(block, end - start, statusIndex);
     this.count++;
     this.#byStatus[statusIndex]!.add(this.lastId); // There is a set for every status.
     this.#counts[statusIndex]!++;
+    this.#categories?.add(categoryIn(bytes, end), this.lastId, statusIndex);
+    if (version > 1) {
+      this.#versions.set(this.lastId, version);
+    }
   }
 
   /** Leaves the ids up to `id` without an animal. All blocks without an animal are one object. */
@@ -114,43 +139,103 @@ export class Catalogue {
     return status === this.#endings.length ? undefined : status;
   }
 
+  /** @param id of an animal, or of one that was removed */
+  versionOf(id: number): number {
+    return this.#versions.of(id);
+  }
+
   /**
    * @param id of an animal
    * @param statusIndex the number of statuses removes the animal for good
    */
-  changeStatus(id: number, statusIndex: number): void {
+  changeStatus(id: number, statusIndex: number, version: number): void {
     const { words } = this.#blockOf(id);
     const place = placeOf(id);
     const word = words[place]!; // Every animal has one, and there is a set for every status.
-    this.#byStatus[word >>> offsetBits]!.delete(id);
-    this.#counts[word >>> offsetBits]!--;
+    const before = word >>> offsetBits;
+    this.#versions.set(id, version);
+    if (statusIndex === before) {
+      return;
+    }
+    this.#byStatus[before]!.delete(id);
+    this.#counts[before]!--;
     words[place] = wordOf(word & offsetMask, statusIndex);
     if (statusIndex === this.#endings.length) {
       this.count--;
+      this.#categories?.delete(this.#categoryOf(id), id, before);
     } else {
       this.#byStatus[statusIndex]!.add(id);
       this.#counts[statusIndex]!++;
+      this.#categories?.changeStatus(this.#categoryOf(id), id, before, statusIndex);
     }
   }
 
   /**
-   * The animal's text with the status that it has; undefined if no animal has the id.
-   * @param statusIndex shown in place of the animal's own status; the animal may also have been removed
+   * Gives an animal another text, as `append` takes it. The former one is kept for `textOf`.
+   * @param nowSeconds on any clock, but always the same
    */
-  get(id: number, statusIndex: number | undefined = this.statusOf(id)): string | undefined {
-    if (statusIndex === undefined) {
-      return undefined;
+  correct(id: number, { bytes, start, end }: Text, statusIndex: number, version: number, nowSeconds: number): void {
+    this.#formerTexts.add(id, { until: this.versionOf(id), text: this.#presentText(id) }, nowSeconds);
+    this.changeStatus(id, statusIndex, version);
+    const [from, to] = [this.#categoryOf(id), categoryIn(bytes, end)];
+    if (from !== to) {
+      this.#categories?.delete(from, id, statusIndex);
+      this.#categories?.add(to, id, statusIndex);
     }
-    const { texts, words } = this.#blockOf(id);
+    const block = this.#blockOf(id);
+    const { words, count } = block;
     const place = placeOf(id);
-    const text = texts.bytes.toString("utf8", words[place]! & offsetMask, words[place + 1]! & offsetMask);
-    return text + this.#endings[statusIndex]!.text;
+    const [at, nextAt] = [words[place]! & offsetMask, words[place + 1]! & offsetMask];
+    const growth = end - start - (nextAt - at);
+    if (growth !== 0) {
+      makeRoom(block, growth);
+      block.texts.bytes.copyWithin(nextAt + growth, nextAt, words[count]!); // The end of the last text has no status.
+      for (let next = place + 1; next <= count; next++) {
+        words[next]! += growth; // The status above the offset stays.
+      }
+    }
+    copyText(bytes, start, end, block.texts.view, at);
   }
 
-  /** @param statusIndex undefined for animals of every status */
-  page(after: number, limit: number, statusIndex: number | undefined): PetPage {
-    const ids = statusIndex === undefined ? undefined : this.#byStatus[statusIndex];
-    const nextId = (last: number) => (last < this.lastId ? (ids ?? this).next(last + 1) : undefined);
+  #categoryOf(id: number): Category {
+    const { texts, words } = this.#blockOf(id);
+    return categoryIn(texts.view, words[placeOf(id) + 1]! & offsetMask);
+  }
+
+  /** The animal with the status that it has; undefined if no animal has the id. */
+  get(id: number): string | undefined {
+    const statusIndex = this.statusOf(id);
+    return statusIndex === undefined ? undefined : this.#presentText(id) + this.#endings[statusIndex]!.text;
+  }
+
+  /**
+   * The animal as it was in a version, with the status that it had then; it may have been removed since.
+   * @param version one that an idempotency hash which counts is for, or the present one
+   */
+  getAsOf(id: number, statusIndex: number, version: number): string {
+    return this.textOf(id, version) + this.#endings[statusIndex]!.text; // There is one for every status.
+  }
+
+  /** The text of an animal up to its status. The version is as for `getAsOf`. */
+  textOf(id: number, version: number): string {
+    const former = version === this.versionOf(id) ? undefined : this.#formerTexts.find(id, version);
+    return former ?? this.#presentText(id);
+  }
+
+  #presentText(id: number): string {
+    const { texts, words } = this.#blockOf(id);
+    const place = placeOf(id);
+    return texts.bytes.toString("utf8", words[place]! & offsetMask, words[place + 1]! & offsetMask);
+  }
+
+  /** @param statusIndex undefined for animals of every status, as is `category` for those of any */
+  page(after: number, limit: number, statusIndex: number | undefined, category: Category | undefined): PetPage {
+    const isFiltered = statusIndex !== undefined || category !== undefined;
+    const next =
+      category !== undefined
+        ? (from: number) => this.#categories?.next(category, statusIndex, from)
+        : (from: number) => (statusIndex === undefined ? this : this.#byStatus[statusIndex]!).next(from);
+    const nextId = (last: number) => (last < this.lastId ? next(last + 1) : undefined);
     const bytesMax = Math.min(limit, this.count) * petLineBytesMax;
     if (this.#page.bytes.length < bytesMax) {
       this.#page = createChunk(bytesMax); // What no page fills takes no memory.
@@ -160,7 +245,7 @@ export class Catalogue {
     let end = 1;
     for (let left = limit; left > 0 && id !== undefined; id = nextId(nextAfter)) {
       // Without a filter, most animals of a page follow each other.
-      const written = this.#assemble(id, ids === undefined ? left : 1, end);
+      const written = this.#assemble(id, isFiltered ? 1 : left, end);
       left -= written.count;
       nextAfter = written.lastId;
       end = written.end;
@@ -225,13 +310,18 @@ export class Catalogue {
       block = { texts: createChunk(expectedBytes), words: new Uint32Array(blockLength + 1), count: 0 };
       this.#blocks.push(block);
     }
-    const { bytes } = block.texts;
-    const used = block.words[block.count]!; // A block has one word more than ids.
-    if (used + byteCount > bytes.length) {
-      block.texts = createChunk(Math.max(bytes.length * 2, used + byteCount));
-      bytes.copy(block.texts.bytes);
-    }
+    makeRoom(block, byteCount);
     return block;
+  }
+}
+
+/** Makes the texts of the block longer if they have no room for so many bytes more. */
+function makeRoom(block: Block, byteCount: number): void {
+  const { bytes } = block.texts;
+  const used = block.words[block.count]!; // A block has one word more than ids.
+  if (used + byteCount > bytes.length) {
+    block.texts = createChunk(Math.max(bytes.length * 2, used + byteCount));
+    bytes.copy(block.texts.bytes);
   }
 }
 

@@ -24,7 +24,7 @@ export class IdempotencyHashes {
     this.#clock = clock;
     this.#table = new IdempotencyTable(seed);
     this.#openedWallSeconds = this.wallSeconds;
-    this.#openedSeconds = this.#nowSeconds();
+    this.#openedSeconds = this.nowSeconds;
   }
 
   /** The `at` of a line that is written now: Unix seconds, which are not negative on any line. */
@@ -35,26 +35,33 @@ export class IdempotencyHashes {
   /** The request that carried the hash, if it was stored within the last `idempotencyHours`. */
   find(idempotencyHash: string): StoredRequest | undefined {
     this.#text.write(idempotencyHash, "latin1");
-    return this.#table.find(this.#textView, 0, this.#nowSeconds());
+    return this.#table.find(this.#textView, 0, this.nowSeconds);
   }
 
   /** Remembers the hash, in `bytes` at `start`, of a request that is on disk. */
   remember(bytes: DataView, start: number, request: StoredRequest): void {
-    this.#table.add(bytes, start, request, this.#nowSeconds());
+    this.#table.add(bytes, start, request, this.nowSeconds);
   }
 
-  /**
-   * Remembers the hash of a line that an earlier process wrote at `atSeconds` of the wall clock. If that has been set
-   * back since, the line counts as written when this object was made.
-   */
+  /** Remembers the hash of a line that an earlier process wrote at `atSeconds` of the wall clock. */
   rememberSince(bytes: DataView, start: number, request: StoredRequest, atSeconds: number): void {
-    const ageSeconds = Math.max(0, this.#openedWallSeconds - atSeconds);
-    if (ageSeconds < idempotencySecondsMax) {
-      this.#table.add(bytes, start, request, this.#openedSeconds - ageSeconds);
+    const seconds = this.secondsOf(atSeconds);
+    if (this.#openedSeconds - seconds < idempotencySecondsMax) {
+      this.#table.add(bytes, start, request, seconds);
     }
   }
 
-  #nowSeconds(): number {
+  /**
+   * When an earlier process wrote a line, on the clock of `nowSeconds`. If the wall clock has been set back since, it
+   * counts as written when this object was made.
+   * @param wallSeconds the line's `at`
+   */
+  secondsOf(wallSeconds: number): number {
+    return this.#openedSeconds - Math.max(0, this.#openedWallSeconds - wallSeconds);
+  }
+
+  /** Seconds of the monotonic clock. */
+  get nowSeconds(): number {
     return Math.floor(this.#clock.monotonicMs() / 1_000);
   }
 }

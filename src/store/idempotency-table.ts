@@ -32,7 +32,7 @@ const slotCount = 0x20000;
 const slotShift = 15;
 const segmentsMax = Math.ceil(idempotencyHashesMin / entryNumberMax) + 1;
 
-const entryWords = 8;
+const entryWords = 9;
 /** An entry begins with the hash: four characters a word, two in the last, whose upper half has the kind and status. */
 const hashWords = 6;
 const lastHashWord = hashWords - 1;
@@ -40,16 +40,18 @@ const restShift = 16;
 const petIdWord = 6;
 /** When the request was stored, on the caller's clock. Negative: before the clock began. */
 const atSecondsWord = 7;
+const versionWord = 8;
 
 /** A random number of four bytes for each pair of characters. */
 export const seedBytes = (idempotencyHashCharacters / 2) * 4;
 
-/** A create with the status that the animal had then, which may have changed since; or a change to the status. */
+/** A create or a change, and what it made of its animal, which may have changed since. */
 export interface StoredRequest {
   /** The animal's. */
   readonly id: number;
   readonly isChange: boolean;
   readonly statusIndex: number;
+  readonly version: number;
 }
 
 interface Segment {
@@ -84,14 +86,16 @@ export class IdempotencyTable {
       const entry = entryStart(slots[this.#slotIn(segment, sum)]!);
       if (entry !== 0 && nowSeconds - entries[entry + atSecondsWord]! < idempotencySecondsMax) {
         const rest = entries[entry + lastHashWord]! >>> restShift;
-        return { id: entries[entry + petIdWord]! >>> 0, isChange: (rest & 1) === 1, statusIndex: rest >>> 1 };
+        const [id, version] = [entries[entry + petIdWord]! >>> 0, entries[entry + versionWord]!];
+        return { id, isChange: (rest & 1) === 1, statusIndex: rest >>> 1, version };
       }
     }
     return undefined;
   }
 
   /** Adds a hash that `find` does not know. Allocates nothing, but for a new segment. */
-  add(bytes: DataView, start: number, { id, isChange, statusIndex }: StoredRequest, atSeconds: number): void {
+  add(bytes: DataView, start: number, request: StoredRequest, atSeconds: number): void {
+    const { id, isChange, statusIndex, version } = request;
     const segment = this.#segmentWithRoom(atSeconds);
     const { slots, entries } = segment;
     const sum = this.#seek(bytes, start);
@@ -107,6 +111,7 @@ export class IdempotencyTable {
     entries[entry + lastHashWord]! |= ((statusIndex << 1) | Number(isChange)) << restShift;
     entries[entry + petIdWord] = id;
     entries[entry + atSecondsWord] = atSeconds;
+    entries[entry + versionWord] = version;
     segment.latestSeconds = Math.max(segment.latestSeconds, atSeconds);
   }
 

@@ -18,15 +18,19 @@ import { type EncodedGroup, groupBytesMax, GroupWriter } from "../log/group-writ
 import { damageText } from "../log/reader.ts";
 import { settleEnd } from "../log/settle-end.ts";
 import {
-  type ChangeOutcome, IdempotencyConflictError, type JsonText, OutcomeUnknownError, type PetPage, type PetQuery,
-  type PetStore, type Removal, type RemovalOutcome, type StatusChange, StorageUnavailableError, type StoredPet,
+  type ChangeOutcome, IdempotencyConflictError, OutcomeUnknownError, type PetPage, type PetQuery, type PetStore,
+  type PetVersion, petVersionMax, type RemovalOutcome, StorageUnavailableError, type StoredPet,
 } from "../pets/pet-store.ts";
-import { type NewPet, petStatuses, petToJson } from "../pets/pet.ts";
+import { correctedText, type NewPet, type PetChange, petStatuses, petToJson } from "../pets/pet.ts";
+import type { Preconditions } from "../pets/precondition.ts";
 import { Catalogue } from "./catalogue.ts";
+import { categoryOf } from "./category-index.ts";
 import { IdempotencyHashes } from "./idempotency-hashes.ts";
-import { seedBytes } from "./idempotency-table.ts";
+import { seedBytes, type StoredRequest } from "./idempotency-table.ts";
 import { loadPets, petFileName } from "./load-pets.ts";
-import { changedOutcome, type GroupItem, type ItemResult, PetGroup, refusalOf } from "./pet-group.ts";
+import {
+  changedOutcome, type GroupItem, isCorrection, type ItemResult, PetGroup, refusalOf, stateOf, type WantedChange,
+} from "./pet-group.ts";
 import { removedIndex } from "./pet-line.ts";
 
 /** A file is damaged in a way that no crash causes. */
@@ -63,6 +67,7 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
     if (end.kind === "corrupt") {
       throw new DamagedLogError(`Cannot start: ${damageText(path, end)}`);
     }
+    await catalogue.indexCategories();
     await settleEnd({ disk, path, file, end, groupBytesMax, tornEffect: "the rest is served", report });
     const appender = new Appender({ file, path, lengthBytes: end.lengthBytes, report, clock });
     return new JsonLinesPetStore(catalogue, hashes, appender, end.lineCount, options.onGroup);
@@ -71,6 +76,8 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
     throw error;
   }
 }
+
+type Exhausted = Extract<ItemResult, { readonly kind: "exhausted" }>;
 
 /** @internal */
 export class JsonLinesPetStore implements PetStore {
@@ -121,43 +128,65 @@ export class JsonLinesPetStore implements PetStore {
     if (earlier === undefined) {
       return this.#write({ kind: "add", newPet, idempotencyHash });
     }
-    const { id, isChange, statusIndex } = earlier;
+    const { id, isChange, statusIndex, version } = earlier;
     const json = petToJson({ id, ...newPet });
-    if (isChange || json !== this.#catalogue.get(id, statusIndex)) {
+    if (isChange || json !== this.#catalogue.getAsOf(id, statusIndex, version)) {
       return Promise.reject(new IdempotencyConflictError("the idempotency hash belongs to another request"));
     }
     return Promise.resolve({ id, json, isReplay: true });
   }
 
-  changeStatus(id: number, { status, from }: StatusChange, idempotencyHash?: string): Promise<ChangeOutcome> {
-    return this.#change<ChangeOutcome>({ id, statusIndex: petStatuses.indexOf(status), from, idempotencyHash });
+  change(
+    id: number,
+    change: PetChange,
+    preconditions: Preconditions,
+    idempotencyHash?: string,
+  ): Promise<ChangeOutcome> {
+    return this.#change<ChangeOutcome>({ id, change, preconditions, idempotencyHash });
   }
 
-  remove(id: number, { from }: Removal, idempotencyHash?: string): Promise<RemovalOutcome> {
-    return this.#change<RemovalOutcome>({ id, statusIndex: removedIndex, from, idempotencyHash });
+  remove(id: number, preconditions: Preconditions, idempotencyHash?: string): Promise<RemovalOutcome> {
+    return this.#change<RemovalOutcome>({ id, change: "removal", preconditions, idempotencyHash });
   }
 
-  async #change<Outcome extends ItemResult>(wanted: Omit<Extract<GroupItem, { kind: "change" }>, "kind">) {
-    const { id, statusIndex, from, idempotencyHash } = wanted;
+  async #change<Outcome extends ChangeOutcome | RemovalOutcome>(wanted: WantedChange): Promise<Outcome> {
+    const { id, change, preconditions, idempotencyHash } = wanted;
     const wasGiven = id <= this.#catalogue.lastId;
     const earlier = wasGiven && idempotencyHash !== undefined ? this.#hashes.find(idempotencyHash) : undefined;
     if (earlier === undefined) {
       // What readers see is on disk, so it refuses a change without a write.
-      const refusal = refusalOf(this.#catalogue.statusOf(id), from);
-      return refusal === undefined ? this.#write<Outcome>({ kind: "change", ...wanted }) : (refusal as Outcome);
+      const refusal = refusalOf(stateOf(this.#catalogue, id), preconditions);
+      const outcome = refusal ?? (await this.#write<Outcome | Exhausted>({ kind: "change", ...wanted }));
+      if (outcome.kind === "exhausted") {
+        throw new StorageUnavailableError(`animal ${id} has its last version, ${petVersionMax}`);
+      }
+      return outcome as Outcome;
     }
-    if (!earlier.isChange || earlier.id !== id || earlier.statusIndex !== statusIndex) {
+    if (earlier.id !== id || !this.#isResult(earlier, change)) {
       throw new IdempotencyConflictError("the idempotency hash belongs to another request");
     }
-    return { ...changedOutcome(this.#catalogue, id, statusIndex), isReplay: true } as Outcome;
+    return { ...changedOutcome(this.#catalogue, id, earlier), isReplay: true } as Outcome;
   }
 
-  get(id: number): JsonText | undefined {
-    return this.#catalogue.get(id);
+  /** Whether the earlier request was a removal, too, or a change that left every value which this one names. */
+  #isResult({ id, isChange, statusIndex, version }: StoredRequest, change: WantedChange["change"]): boolean {
+    if (!isChange || change === "removal" || statusIndex === removedIndex) {
+      return isChange && change === "removal" && statusIndex === removedIndex;
+    }
+    const text = isCorrection(change) ? this.#catalogue.textOf(id, version) : "";
+    const hasStatus = change.status === undefined || change.status === petStatuses[statusIndex];
+    return hasStatus && (text === "" || correctedText(text, change) === text);
   }
 
-  list({ after, limit, status }: PetQuery): PetPage {
-    return this.#catalogue.page(after, limit, status === undefined ? undefined : petStatuses.indexOf(status));
+  get(id: number): PetVersion | undefined {
+    const json = this.#catalogue.get(id);
+    return json === undefined ? undefined : { json, version: this.#catalogue.versionOf(id) };
+  }
+
+  list({ after, limit, status, categoryId }: PetQuery): PetPage {
+    const statusIndex = status === undefined ? undefined : petStatuses.indexOf(status);
+    const category = categoryId === undefined ? undefined : categoryOf(categoryId);
+    return this.#catalogue.page(after, limit, statusIndex, category);
   }
 
   isWritable(): boolean {

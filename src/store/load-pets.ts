@@ -1,17 +1,18 @@
 /**
- * Reads the animals of pets.jsonl, their changes and removals, and says what is wrong with it. Here are the rules
- * between lines; pet-line.ts has those within one.
+ * Reads the animals of pets.jsonl, their corrections, changes and removals, and says what is wrong with it. Here are
+ * the rules between lines; pet-line.ts has those within one.
  *
- * Lines are numbered 1, 2, 3, …, and so are animals, in the order of their creation, but for ids in gaps. A change is
- * of an animal that an earlier line created and none removed. A line's group is its own number, which begins a group,
- * or the group of the line before it. If a line with a right checksum breaks these rules, a line is missing, doubled or
- * moved, which no crash does.
+ * Lines are numbered 1, 2, 3, …, and so are animals, in the order of their creation, but for ids in gaps. A change, or
+ * a correction, is of an animal that an earlier line created and none removed. No version is less than an earlier one
+ * of the animal. A line's group is its own number, which begins a group, or the group of the line before it. If a line
+ * with a right checksum breaks these rules, a line is missing, doubled or moved, which no crash does.
  */
 
 import type { LineFault } from "../base/checksum.ts";
 import type { ReadableFile } from "../disk/file-bytes.ts";
 import { groupBytesMax } from "../log/group-writer.ts";
 import { type LineReader, type LogEnd, readLog, type ReadLogOptions } from "../log/reader.ts";
+import { petVersionMax } from "../pets/pet-store.ts";
 import { type Catalogue, gapIdMax } from "./catalogue.ts";
 import { HierarchicalBitSet } from "./hierarchical-bit-set.ts";
 import type { IdempotencyHashes } from "./idempotency-hashes.ts";
@@ -19,12 +20,12 @@ import { createPetLine, type PetLine, petLineBytesMax, readPetLine, removedIndex
 
 export const petFileName = "pets.jsonl";
 
-/** Takes the lines in their order: animals (`[start, end)` of `bytes` as for `Catalogue`), changes and gaps. */
-export type PetSink = Pick<Catalogue, "append" | "changeStatus" | "skipTo">;
+/** Takes the lines in their order: animals and corrections (`[start, end)` as for `Catalogue`), changes and gaps. */
+export type PetSink = Pick<Catalogue, "append" | "correct" | "changeStatus" | "skipTo" | "versionOf">;
 
 export interface LoadOptions extends Omit<ReadLogOptions, "tornBytesMax"> {
   /** Gets every idempotency hash, however old, with the time of its line. */
-  readonly hashes?: Pick<IdempotencyHashes, "rememberSince"> | undefined;
+  readonly hashes?: Pick<IdempotencyHashes, "rememberSince" | "secondsOf"> | undefined;
 }
 
 /** Gives all animals and changes to `sink`, up to the end of the log or the first fault. */
@@ -38,7 +39,7 @@ class PetLineReader implements LineReader {
   readonly #hashes: LoadOptions["hashes"];
   readonly #line = createPetLine();
   /** One object is used for all requests. */
-  readonly #request = { id: 0, isChange: false, statusIndex: 0 };
+  readonly #request = { id: 0, isChange: false, statusIndex: 0, version: 0 };
   readonly #gaps = new Gaps();
   readonly #removed = new HierarchicalBitSet();
   #lastId = 0;
@@ -56,7 +57,11 @@ class PetLineReader implements LineReader {
     if (fault !== undefined) {
       return fault;
     }
-    const reason = this.#breach(line);
+    const isChange = line.kind === "change" || line.kind === "correction";
+    const knownVersion = isChange ? this.#sink.versionOf(line.id) : 0;
+    line.version ||= knownVersion + 1;
+    const reason =
+      (isChange ? this.#breachOfChange(line, knownVersion) : this.#breachOfOther(line)) ?? this.#breachOfPlace(line);
     if (reason !== undefined) {
       return { kind: "wrong", reason };
     }
@@ -65,10 +70,13 @@ class PetLineReader implements LineReader {
     switch (line.kind) {
       case "create":
         this.#lastId = line.id;
-        this.#sink.append(bytes, start, line.statusStart, line.statusIndex);
+        this.#sink.append(bytes, start, line.statusStart, line.statusIndex, line.version);
+        break;
+      case "correction":
+        this.#correct({ bytes, start, end: line.statusStart });
         break;
       case "change":
-        this.#sink.changeStatus(line.id, line.statusIndex);
+        this.#sink.changeStatus(line.id, line.statusIndex, line.version);
         if (line.statusIndex === removedIndex) {
           this.#removed.add(line.id);
         }
@@ -80,32 +88,46 @@ class PetLineReader implements LineReader {
     }
     if (line.hashStart > 0) {
       this.#request.id = line.id;
-      this.#request.isChange = line.kind === "change";
+      this.#request.isChange = isChange;
       this.#request.statusIndex = line.statusIndex;
+      this.#request.version = line.version;
       this.#hashes?.rememberSince(bytes, line.hashStart, this.#request, line.atSeconds);
     }
     return undefined;
   }
 
-  /** The rule that the line breaks; undefined if it breaks none. */
-  #breach({ id, kind, after, number, group }: PetLine): string | undefined {
-    if (kind === "change" && (id > this.#lastId || this.#gaps.has(id))) {
+  #correct(text: Parameters<PetSink["correct"]>[1]): void {
+    const { id, statusIndex, version, atSeconds } = this.#line;
+    this.#sink.correct(id, text, statusIndex, version, this.#hashes?.secondsOf(atSeconds) ?? atSeconds);
+  }
+
+  /** The rule that a change or a correction breaks; undefined if it breaks none. */
+  #breachOfChange({ id, version }: PetLine, knownVersion: number): string | undefined {
+    if (id > this.#lastId || this.#gaps.has(id)) {
       return `animal ${id} changes before it is there`;
     }
-    if (kind === "change" && this.#removed.has(id)) {
+    if (this.#removed.has(id)) {
       return `animal ${id} changes after it was removed`;
     }
-    if (kind === "gap" && after !== this.#lastId) {
+    return version < knownVersion ? `animal ${id} has version ${version} after version ${knownVersion}` : undefined;
+  }
+
+  #breachOfOther({ id, kind, after }: PetLine): string | undefined {
+    if (kind === "create") {
+      return id === this.#lastId + 1 ? undefined : `the animal has id ${id} instead of ${this.#lastId + 1}`;
+    }
+    if (after !== this.#lastId) {
       return `the gap is after id ${after} instead of ${this.#lastId}`;
     }
-    if (kind === "gap" && id > gapIdMax) {
-      return `the gap ends at id ${id}: it may be ${gapIdMax} at most`;
-    }
-    if (kind === "create" && id !== this.#lastId + 1) {
-      return `the animal has id ${id} instead of ${this.#lastId + 1}`;
-    }
+    return id > gapIdMax ? `the gap ends at id ${id}: it may be ${gapIdMax} at most` : undefined;
+  }
+
+  #breachOfPlace({ id, version, number, group }: PetLine): string | undefined {
     if (number !== this.#lastNumber + 1) {
       return `the line has number ${number} instead of ${this.#lastNumber + 1}`;
+    }
+    if (version > petVersionMax) {
+      return `animal ${id} has version ${version}: it may be ${petVersionMax} at most`;
     }
     return group === number || group === this.#group
       ? undefined

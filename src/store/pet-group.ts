@@ -4,41 +4,55 @@
  */
 
 import type { Chunk } from "../log/chunks.ts";
-import type { ChangeOutcome, Refusal, RemovalOutcome, StoredPet } from "../pets/pet-store.ts";
-import { type NewPet, type PetStatus, petStatuses, petToJson } from "../pets/pet.ts";
+import { members } from "../pets/members.ts";
+import {
+  type ChangeOutcome, petVersionMax, type Refusal, type RemovalOutcome, type StoredPet,
+} from "../pets/pet-store.ts";
+import { correctedText, type NewPet, type PetChange, petStatuses, petToJson } from "../pets/pet.ts";
+import { outcomeFor, type Preconditions } from "../pets/precondition.ts";
 import type { Catalogue } from "./catalogue.ts";
 import type { IdempotencyHashes } from "./idempotency-hashes.ts";
+import type { StoredRequest } from "./idempotency-table.ts";
 import {
-  createPetLine, encodePetLine, type LineContent, type PetLine, petLineBytesMax, removedIndex,
+  createPetLine, encodePetLine, fileStatuses, type LineContent, type PetLine, petLineBytesMax, removedIndex,
 } from "./pet-line.ts";
+
+/** A change of an animal that readers see. */
+export interface WantedChange {
+  readonly id: number;
+  readonly change: PetChange | "removal";
+  readonly preconditions: Preconditions;
+  readonly idempotencyHash: string | undefined;
+}
 
 /** An item of the next group. */
 export type GroupItem =
   | { readonly kind: "add"; readonly newPet: NewPet; readonly idempotencyHash: string | undefined }
-  | {
-      readonly kind: "change";
-      /** The id of an animal that readers see. */
-      readonly id: number;
-      /** The index of the status that it gets, or `removedIndex`. */
-      readonly statusIndex: number;
-      readonly from: readonly PetStatus[];
-      readonly idempotencyHash: string | undefined;
-    };
+  | ({ readonly kind: "change" } & WantedChange);
 
-export type ItemResult = StoredPet | ChangeOutcome | RemovalOutcome;
+/** "exhausted": the animal has had its last version. */
+export type ItemResult = StoredPet | ChangeOutcome | RemovalOutcome | { readonly kind: "exhausted" };
 
-type GroupLine = Readonly<Pick<PetLine, "id" | "statusIndex" | "statusStart" | "hashStart">> & {
-  readonly isChange: boolean;
+type GroupLine = Readonly<Pick<PetLine, "kind" | "statusStart" | "hashStart">> & StoredRequest & {
   readonly start: number;
 };
+
+/** What becomes of an animal in a group. */
+interface PetState {
+  /** `removedIndex` if there is none. */
+  readonly statusIndex: number;
+  readonly version: number;
+  /** Its text up to the status, if the group corrects it. */
+  readonly text?: string | undefined;
+}
 
 export class PetGroup {
   readonly #catalogue: Catalogue;
   readonly #chunk: Chunk;
   readonly #line = createPetLine();
   readonly #lines: GroupLine[] = [];
-  /** The statuses that the group changes, by id. */
-  readonly #statuses = new Map<number, number>();
+  /** The animals that the group changes, by id. */
+  readonly #states = new Map<number, PetState>();
   #nextId: number;
   /** The length of the lines. Changed here only. */
   byteCount = 0;
@@ -69,10 +83,14 @@ export class PetGroup {
   publish(hashes: IdempotencyHashes): void {
     const { view } = this.#chunk;
     for (const line of this.#lines) {
-      if (line.isChange) {
-        this.#catalogue.changeStatus(line.id, line.statusIndex);
+      const { id, kind, start, statusStart, statusIndex, version } = line;
+      if (kind === "create") {
+        this.#catalogue.append(view, start, statusStart, statusIndex, version);
+      } else if (kind === "correction") {
+        const text = { bytes: view, start, end: statusStart };
+        this.#catalogue.correct(id, text, statusIndex, version, hashes.nowSeconds);
       } else {
-        this.#catalogue.append(view, line.start, line.statusStart, line.statusIndex);
+        this.#catalogue.changeStatus(id, statusIndex, version);
       }
       if (line.hashStart > 0) {
         hashes.remember(view, line.hashStart, line);
@@ -83,52 +101,79 @@ export class PetGroup {
   #add({ newPet, idempotencyHash }: Extract<GroupItem, { kind: "add" }>): StoredPet {
     const id = this.#nextId++;
     const json = petToJson({ id, ...newPet });
-    this.#write({ id, kind: "create", statusIndex: petStatuses.indexOf(newPet.status), json, idempotencyHash });
+    const statusIndex = petStatuses.indexOf(newPet.status);
+    this.#write({ id, kind: "create", statusIndex, version: 0, json, idempotencyHash }, 1);
     return { id, json };
   }
 
-  #change({ id, statusIndex, from, idempotencyHash }: Extract<GroupItem, { kind: "change" }>): ItemResult {
-    const present = this.#statuses.get(id) ?? this.#catalogue.statusOf(id);
-    const refusal = refusalOf(present, from);
+  #change({ id, change, preconditions, idempotencyHash }: WantedChange): ItemResult {
+    const present = this.#states.get(id) ?? stateOf(this.#catalogue, id);
+    const refusal = refusalOf(present, preconditions);
     if (refusal !== undefined) {
       return refusal;
     }
+    const statusIndex = change === "removal" ? removedIndex : indexOfStatus(change, present.statusIndex);
+    const presentText = (): string => present.text ?? this.#catalogue.textOf(id, present.version);
+    const corrected = change !== "removal" && isCorrection(change) ? correctedText(presentText(), change) : undefined;
+    const kind = corrected === undefined || corrected === presentText() ? "change" : "correction";
     // A change that changes nothing is written only for its hash.
-    if (statusIndex !== present || idempotencyHash !== undefined) {
-      this.#write({ id, kind: "change", statusIndex, json: "", idempotencyHash });
-      this.#statuses.set(id, statusIndex);
+    if (kind === "change" && statusIndex === present.statusIndex && idempotencyHash === undefined) {
+      return changedOutcome(this.#catalogue, id, present);
     }
-    return changedOutcome(this.#catalogue, id, statusIndex);
+    if (present.version === petVersionMax) {
+      return { kind: "exhausted" };
+    }
+    const version = present.version + 1;
+    const state = { statusIndex, version, text: kind === "correction" ? corrected : present.text };
+    const json = kind === "correction" ? `${corrected}${fileStatuses[statusIndex]}"}` : "";
+    const said = kind === "correction" ? version : 0;
+    this.#write({ id, kind, statusIndex, version: said, json, idempotencyHash }, version);
+    this.#states.set(id, state);
+    return changedOutcome(this.#catalogue, id, state);
   }
 
-  #write(content: LineContent): void {
+  #write(content: LineContent, version: number): void {
     const line = this.#line;
     const start = this.byteCount;
     line.number = line.group + this.#lines.length;
     this.byteCount = encodePetLine(this.#chunk, start, content, line);
     const { id, kind, statusIndex, statusStart, hashStart } = line;
-    this.#lines.push({ id, isChange: kind === "change", statusIndex, statusStart, hashStart, start });
+    this.#lines.push({ id, kind, isChange: kind !== "create", statusIndex, version, statusStart, hashStart, start });
   }
 }
 
-/**
- * Why an animal cannot be changed; undefined if it can.
- * @param present the index of its status, or `removedIndex`; undefined if there is no animal
- */
-export function refusalOf(present: number | undefined, from: readonly PetStatus[]): Refusal | undefined {
-  const status = petStatuses[present ?? removedIndex];
+function indexOfStatus({ status }: PetChange, present: number): number {
+  return status === undefined ? present : petStatuses.indexOf(status);
+}
+
+/** Whether the change names a member besides the status. */
+export function isCorrection(change: PetChange): boolean {
+  return members.some(({ name }) => change[name] !== undefined);
+}
+
+/** @param id of an animal, or of one that was removed */
+export function stateOf(catalogue: Catalogue, id: number): PetState {
+  return { statusIndex: catalogue.statusOf(id) ?? removedIndex, version: catalogue.versionOf(id) };
+}
+
+/** Why an animal cannot be changed; undefined if it can. */
+export function refusalOf({ statusIndex, version }: PetState, preconditions: Preconditions): Refusal | undefined {
+  const status = petStatuses[statusIndex];
   if (status === undefined) {
     return { kind: "absent" };
   }
-  return from.includes(status) ? undefined : { kind: "mismatch", status };
+  const isAllowed = outcomeFor(preconditions, status, version) === "proceed";
+  return isAllowed ? undefined : { kind: "mismatch", status, version };
 }
 
-/** The outcome of a change of the animal to the status, or of its removal. */
+/** The outcome of a change of the animal to the state, or of its removal. */
 export function changedOutcome(
   catalogue: Catalogue,
   id: number,
-  statusIndex: number,
+  { statusIndex, version, text }: PetState,
 ): ChangeOutcome | RemovalOutcome {
-  const json = statusIndex === removedIndex ? undefined : catalogue.get(id, statusIndex);
-  return json === undefined ? { kind: "removed" } : { kind: "changed", json };
+  const status = petStatuses[statusIndex];
+  return status === undefined
+    ? { kind: "removed" }
+    : { kind: "changed", json: `${text ?? catalogue.textOf(id, version)}${status}"}`, version };
 }

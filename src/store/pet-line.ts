@@ -1,24 +1,35 @@
 /**
- * One animal, one change of its status or its removal, or a gap between animals <-> one line of pets.jsonl:
+ * An animal, its correction, a change of its status or its removal, or a gap between animals <-> a line of pets.jsonl:
  *
- *     line     = create / change / gap
- *     create   = '{"id":' id 1*( ',"' word '":' ( text / int64 ) ) ',"status":"' status '"' [ number ] group [ once ]
- *                checksum LF                             ; the members of pets/members.ts in their order
- *     change   = '{"id":' id ',"status":"' ( status / "removed" ) '"' number group [ once ] checksum LF
- *     gap      = '{"id":' id ',"after":' decimal number group checksum LF
- *     id       = decimal, 1 or more
- *     text     = JSON string as JSON.stringify writes it
- *     int64    = decimal
- *     status   = "available" / "pending" / "sold"
- *     number   = ',"line":' decimal                      ; of a create only if it differs from the id
- *     group    = ',"group":' decimal
- *     once     = ',"once":"' 22( base64url character ) '","at":' decimal
- *     checksum = ',"crc":"' 8(lower-case hexadecimal digit) '"}'                      base/checksum.ts
+ *     line       = create / correction / change / gap
+ *     create     = animal [ number ] group [ once at ] checksum LF
+ *                / animal version [ number ] group checksum LF       ; of an export: the animal has that version there
+ *     correction = animal version number group [ once ] at checksum LF
+ *     change     = '{"id":' id ',"status":"' ( status / "removed" ) '"' [ version ] number group [ once at ]
+ *                  checksum LF
+ *     gap        = '{"id":' id ',"after":' decimal number group checksum LF
+ *     animal     = '{"id":' id 1*( ',"' word '":' ( text / int64 ) ) ',"status":"' status '"'
+ *                                                        ; the members of pets/members.ts in their order
+ *     id         = decimal, 1 or more
+ *     text       = JSON string as JSON.stringify writes it
+ *     int64      = decimal
+ *     status     = "available" / "pending" / "sold"
+ *     version    = ',"version":' decimal
+ *     number     = ',"line":' decimal                    ; of a create only if it differs from the id
+ *     group      = ',"group":' decimal
+ *     once       = ',"once":"' 22( base64url character ) '"'
+ *     at         = ',"at":' decimal
+ *     checksum   = ',"crc":"' 8(lower-case hexadecimal digit) '"}'                    base/checksum.ts
  *
- * For instance, the second animal of the group that began with line 7, and its sale:
+ * For instance, the second animal of the group that began with line 7, its sale, and the correction of its name:
  *
  *     {"id":8,"name":"Rex","categoryId":1,"status":"available","group":7,"crc":"de28c9af"}
  *     {"id":8,"status":"sold","line":9,"group":9,"crc":"3a6e553d"}
+ *     {"id":8,"name":"Max","categoryId":1,"status":"sold","version":3,"line":10,"group":10,"at":1795262460,"crc":"…"}
+ *
+ * The file counts versions: the line of a create makes version 1 of the animal, and each one about it after that makes
+ * one more, unless it says the version. A correction says it, so that release 3.0 refuses a file that has one, and
+ * reads any other. An export says what counting would miss.
  *
  * A change to "removed" removes the animal: it is the last line about it. That word is in the file only, and no status
  * of the API.
@@ -28,8 +39,8 @@
  *
  * `line` is the line's place in the file, from 1. `group` is that of the first line written with the same fdatasync. So
  * a file without changes has no `line`, and the `group` of an animal is the id of another. `once` is the idempotency
- * hash of a request that carried one, and `at` its time in Unix seconds. A client gets the line of a create up to its
- * status, and then the animal's present one. The checksum proves that this program wrote the bytes, so reading only has
+ * hash of a request that carried one, and `at` the time of the line in Unix seconds. A client gets the last line with
+ * the whole animal up to its status, and then the present one. The checksum proves that this program wrote the bytes, so reading only has
  * to find the members, and to see that there are no others. It allocates nothing: a start reads millions of lines.
  */
 
@@ -46,10 +57,10 @@ export const removedIndex = petStatuses.length;
 const statusCharactersMax = Math.max(...fileStatuses.map((status) => status.length));
 
 /** No line is longer. The number is for all but the members and the status, at its longest. */
-export const petLineBytesMax = membersBytesMax + 167 + statusCharactersMax;
+export const petLineBytesMax = membersBytesMax + 188 + statusCharactersMax;
 
-/** What a line does: creates an animal, changes or removes one that an earlier line created, or is a gap. */
-export type LineKind = "create" | "change" | "gap";
+/** What a line does: creates an animal, corrects, changes or removes one of an earlier line, or is a gap. */
+export type LineKind = "create" | "correction" | "change" | "gap";
 
 /** Where a line's parts are. One object is used for all lines. */
 export interface PetLine {
@@ -63,11 +74,13 @@ export interface PetLine {
   group: number;
   /** Index in `fileStatuses`. */
   statusIndex: number;
-  /** Where the status begins: the end of the text that the catalogue stores of a create. */
+  /** The version that the line says; 0 if it says none. */
+  version: number;
+  /** Where the status begins: the end of the text that the catalogue stores of an animal. */
   statusStart: number;
   /** Start of the idempotency hash; 0 if the line has none. */
   hashStart: number;
-  /** Unix seconds; only set on lines with an idempotency hash. */
+  /** Unix seconds; only set on a correction, and on a line with an idempotency hash. */
   atSeconds: number;
   /** Where the integer ends that was read last. */
   integerEnd: number;
@@ -75,12 +88,12 @@ export interface PetLine {
 
 export function createPetLine(): PetLine {
   const places = { statusStart: 0, hashStart: 0, atSeconds: 0, integerEnd: 0 };
-  return { id: 0, kind: "create", after: 0, number: 0, group: 0, statusIndex: 0, ...places };
+  return { id: 0, kind: "create", after: 0, number: 0, group: 0, statusIndex: 0, version: 0, ...places };
 }
 
 /** What a line is about. */
-export type LineContent = Pick<PetLine, "id" | "kind" | "statusIndex"> & {
-  /** The text of the animal as it was created; not used for a change. */
+export type LineContent = Pick<PetLine, "id" | "kind" | "statusIndex" | "version"> & {
+  /** The animal as `petToJson` writes it; not used for a change. */
   readonly json: string;
   readonly idempotencyHash: string | undefined;
 };
@@ -90,18 +103,21 @@ export type LineContent = Pick<PetLine, "id" | "kind" | "statusIndex"> & {
  * @param line has `number`, `group` and `atSeconds`; gets the rest
  */
 export function encodePetLine({ bytes, view }: Chunk, start: number, content: LineContent, line: PetLine): number {
-  const { id, kind, statusIndex, json, idempotencyHash } = content;
+  const { id, kind, statusIndex, version, json, idempotencyHash } = content;
   const { number, group, atSeconds } = line;
   const text = kind === "change" ? `{"id":${id},"status":"${fileStatuses[statusIndex]}"` : json.slice(0, -1);
+  const said = version === 0 ? "" : `,"version":${version}`;
   const place = kind === "create" && number === id ? `,"group":${group}` : `,"line":${number},"group":${group}`;
-  const once = idempotencyHash === undefined ? "" : `,"once":"${idempotencyHash}","at":${atSeconds}`;
-  const end = start + bytes.write(text + place + once, start);
-  const statusEnd = end - once.length - place.length - 1;
+  const once = idempotencyHash === undefined ? "" : `,"once":"${idempotencyHash}"`;
+  const at = once === "" && kind !== "correction" ? "" : `,"at":${atSeconds}`;
+  const end = start + bytes.write(text + said + place + once + at, start);
+  const onceStart = end - at.length - once.length;
   line.id = id;
   line.kind = kind;
   line.statusIndex = statusIndex;
-  line.statusStart = statusEnd - fileStatuses[statusIndex]!.length; // One of the known statuses.
-  line.hashStart = once === "" ? 0 : end - once.length + beforeHash.length;
+  line.version = version;
+  line.statusStart = onceStart - place.length - said.length - 1 - fileStatuses[statusIndex]!.length; // A known status.
+  line.hashStart = once === "" ? 0 : onceStart + beforeHash.length;
   return writeChecksum(view, start, end);
 }
 
@@ -120,11 +136,13 @@ const memberStarts = members.map(({ kind, name, isOptional = false }) => {
 const beforeStatus = new Literal(',"status":"');
 const beforeAfter = new Literal(',"after":');
 const beforeNumber = new Literal(',"line":');
+const versionStart = new Literal('version":');
 const numberStart = new Literal('line":');
 const groupStart = new Literal('group":');
 const groupAfterNumber = new Literal(',"group":');
 const beforeHash = new Literal(',"once":"');
-const beforeAt = new Literal('","at":');
+const afterHash = new Literal('","at":');
+const beforeAt = new Literal(',"at":');
 /** Each with the characters after it, so that no status is found at the beginning of a longer one. */
 const statusLiterals: readonly Literal[] = fileStatuses.map((status) => new Literal(`${status}","`));
 
@@ -150,15 +168,16 @@ function readMembers(bytes: DataView, start: number, end: number, line: PetLine)
   if (beforeAfter.isAt(bytes, idEnd)) {
     return readGap(bytes, end, line);
   }
-  line.kind = beforeStatus.isAt(bytes, idEnd) ? "change" : "create";
-  const statusAt = line.kind === "change" ? idEnd : endOfMembers(bytes, idEnd, end);
+  const isChange = beforeStatus.isAt(bytes, idEnd);
+  line.kind = isChange ? "change" : "create";
+  const statusAt = isChange ? idEnd : endOfMembers(bytes, idEnd, end);
   if (line.id < 1 || !beforeStatus.isAt(bytes, statusAt)) {
     return false;
   }
   line.statusStart = statusAt + beforeStatus.length;
-  const placeAt = readStatus(bytes, end, line);
-  const isKnown = placeAt > 0 && (line.kind === "change" || line.statusIndex !== removedIndex);
-  return isKnown && readPlace(bytes, placeAt, line) && readHash(bytes, end, line);
+  const placeAt = readVersion(bytes, readStatus(bytes, end, line), line);
+  const isKnown = placeAt > 0 && (isChange || line.statusIndex !== removedIndex);
+  return isKnown && readPlace(bytes, placeAt, line) && readTime(bytes, end, line);
 }
 
 /** Whether the members after an id, which begin as those of a gap, are those of one. */
@@ -197,6 +216,16 @@ function readStatus(bytes: DataView, end: number, line: PetLine): number {
   return -1;
 }
 
+/** Reads the version if there is one at `at`. Where the member after it begins; -1 if that is not to be found. */
+function readVersion(bytes: DataView, at: number, line: PetLine): number {
+  line.version = 0;
+  if (at < 0 || !versionStart.isAt(bytes, at)) {
+    return at;
+  }
+  line.version = readInteger(bytes, at + versionStart.length, line);
+  return line.version > 0 ? line.integerEnd + 2 : -1; // After a comma and a quotation mark.
+}
+
 /** Whether the line's number and its group are at `at`. A create leaves out a number that is its id. */
 function readPlace(bytes: DataView, at: number, line: PetLine): boolean {
   line.number = line.id;
@@ -204,7 +233,8 @@ function readPlace(bytes: DataView, at: number, line: PetLine): boolean {
   if (numberStart.isAt(bytes, at)) {
     line.number = readInteger(bytes, at + numberStart.length, line);
     groupAt = line.integerEnd + groupAfterNumber.length;
-    if (!groupAfterNumber.isAt(bytes, line.integerEnd) || (line.number === line.id && line.kind === "create")) {
+    const isNeeded = line.number !== line.id || line.kind !== "create" || line.version > 0;
+    if (!isNeeded || !groupAfterNumber.isAt(bytes, line.integerEnd)) {
       return false;
     }
   } else if (line.kind !== "create" || !groupStart.isAt(bytes, at)) {
@@ -214,20 +244,28 @@ function readPlace(bytes: DataView, at: number, line: PetLine): boolean {
   return line.number > 0 && line.group > 0;
 }
 
-/** Whether the line ends after its group, or has a hash and its time there. */
-function readHash(bytes: DataView, end: number, line: PetLine): boolean {
+/** Whether the line ends after its group, or has a time there, behind a hash or, as a correction may, alone. */
+function readTime(bytes: DataView, end: number, line: PetLine): boolean {
   line.hashStart = 0;
-  if (line.integerEnd === end) {
+  const onceAt = line.integerEnd;
+  if (onceAt === end) {
     return true;
   }
-  const hashStart = line.integerEnd + beforeHash.length;
-  const hashEnd = hashStart + idempotencyHashCharacters;
-  const hasRoom = hashEnd + beforeAt.length < end;
-  if (!hasRoom || !beforeHash.isAt(bytes, line.integerEnd) || !beforeAt.isAt(bytes, hashEnd)) {
-    return false;
+  if (line.kind === "create" && line.version > 0) {
+    line.kind = "correction"; // A create that says its version, which is an export's, has no time.
   }
-  line.hashStart = hashStart;
-  line.atSeconds = readInteger(bytes, hashEnd + beforeAt.length, line);
+  let timeAt = onceAt + beforeAt.length;
+  if (line.kind !== "correction" || !beforeAt.isAt(bytes, onceAt)) {
+    const hashStart = onceAt + beforeHash.length;
+    const hashEnd = hashStart + idempotencyHashCharacters;
+    const hasRoom = hashEnd + afterHash.length < end;
+    if (!hasRoom || !beforeHash.isAt(bytes, onceAt) || !afterHash.isAt(bytes, hashEnd)) {
+      return false;
+    }
+    line.hashStart = hashStart;
+    timeAt = hashEnd + afterHash.length;
+  }
+  line.atSeconds = readInteger(bytes, timeAt, line);
   return line.atSeconds >= 0 && line.integerEnd === end;
 }
 

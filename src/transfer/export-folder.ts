@@ -74,26 +74,34 @@ async function shortPieces(
   const replays: DatedContent[] = [];
   const nowSeconds = Math.floor(clock.wallMs() / 1_000);
   const rememberSince: IdempotencyHashes["rememberSince"] = (bytes, start, request, atSeconds) => {
-    const { id, isChange, statusIndex } = request;
+    const { id, isChange, statusIndex, version } = request;
     if (nowSeconds - atSeconds < idempotencySecondsMax) {
       const idempotencyHash = textOf(bytes, start, start + idempotencyHashCharacters);
-      replays.push({ id, kind: isChange ? "change" : "create", statusIndex, json: "", idempotencyHash, atSeconds });
+      const kind = isChange ? "change" : "create";
+      replays.push({ id, kind, statusIndex, version, json: "", idempotencyHash, atSeconds });
       if (replays.length > 2 * idempotencyHashesMin) { // Not each time: it moves all that stay.
         replays.splice(0, replays.length - idempotencyHashesMin);
       }
     }
   };
   const onProgress = reportProgress(clock, report, `reading ${path}`, file.size());
-  const end = await loadPets(file, catalogue, { hashes: { rememberSince }, onProgress });
+  // As at a start, a time that is still to come counts as now.
+  const hashes = { rememberSince, secondsOf: (seconds: number) => Math.min(seconds, nowSeconds) };
+  const end = await loadPets(file, catalogue, { hashes, onProgress });
   intactPart(path, end, "what is before them is exported", report);
-  return piecesOf(catalogue, replays.slice(-idempotencyHashesMin), lines);
+  return piecesOf(catalogue, replays.slice(-idempotencyHashesMin), lines, nowSeconds);
 }
 
 /** The line of a request whose hash counts: a replay is answered from it. */
 type DatedContent = LineContent & { readonly atSeconds: number };
 
-function* piecesOf(catalogue: Catalogue, replays: readonly DatedContent[], lines: PetFileLines): Generator<Uint8Array> {
-  for (const content of contentsOf(catalogue, replays)) {
+function* piecesOf(
+  catalogue: Catalogue,
+  replays: readonly DatedContent[],
+  lines: PetFileLines,
+  nowSeconds: number,
+): Generator<Uint8Array> {
+  for (const content of contentsOf(catalogue, replays, nowSeconds)) {
     if (lines.isFull) {
       yield lines.take();
     }
@@ -106,40 +114,64 @@ function* piecesOf(catalogue: Catalogue, replays: readonly DatedContent[], lines
 /**
  * Yields the animals by id, and the lines with hashes in the order of the source, since a service forgets the oldest
  * ones by their order in the file. Animals are in the order of their ids there, and a change comes after its animal. So
- * a line with a hash comes after the animals up to its own. If it sets an older status than the present one, a last
- * line sets that again. A removed animal is written only if one of these lines is about it.
+ * a line with a hash comes after the animals up to its own. Versions ascend: an animal whose first such line is a change
+ * is written as that change left it, and if the last one left it otherwise than it is, a last line says what it is. A
+ * removed animal is written only if one of these lines is about it.
  */
-function* contentsOf(catalogue: Catalogue, replays: readonly DatedContent[]): Generator<DatedContent> {
-  const plain = { idempotencyHash: undefined, atSeconds: 0 };
-  const writtenStatuses = new Map<number, number>();
+function* contentsOf(
+  catalogue: Catalogue,
+  replays: readonly DatedContent[],
+  atSeconds: number,
+): Generator<DatedContent> {
+  const plain = { idempotencyHash: undefined, atSeconds };
+  const firsts = new Map<number, DatedContent>();
   const removedButNeeded = new HierarchicalBitSet();
-  replays.filter(({ id }) => catalogue.statusOf(id) === undefined).forEach(({ id }) => removedButNeeded.add(id));
+  for (const replay of replays) {
+    const { id } = replay;
+    firsts.set(id, firsts.get(id) ?? replay);
+    if (catalogue.statusOf(id) === undefined) {
+      removedButNeeded.add(id);
+    }
+  }
   const next = (from: number): number =>
     Math.min(catalogue.next(from) ?? Infinity, removedButNeeded.next(from) ?? Infinity);
   let nextId = next(1);
   function* animalsUpTo(lastId: number): Generator<DatedContent> {
     for (; nextId <= lastId; nextId = next(nextId + 1)) {
-      const statusIndex = catalogue.statusOf(nextId) ?? 0; // Which one a removed animal had does not matter.
-      yield { id: nextId, kind: "create", statusIndex, json: catalogue.get(nextId, statusIndex)!, ...plain };
+      const present = { statusIndex: catalogue.statusOf(nextId)!, version: catalogue.versionOf(nextId) };
+      const { statusIndex, version } = firsts.get(nextId) ?? present;
+      const shown = statusIndex === removedIndex ? 0 : statusIndex; // Which one a removed animal had does not matter.
+      const json = catalogue.getAsOf(nextId, shown, version);
+      yield { id: nextId, kind: "create", statusIndex: shown, version: version === 1 ? 0 : version, json, ...plain };
     }
   }
+  /** The last version of each animal with a hash that was written. */
+  const written = new Map<number, number>();
+  const changeOf = (change: DatedContent): DatedContent => {
+    const { id, statusIndex, version } = change;
+    const isSameText = catalogue.textOf(id, written.get(id) ?? version) === catalogue.textOf(id, version);
+    return isSameText || statusIndex === removedIndex
+      ? change
+      : { ...change, kind: "correction", json: catalogue.getAsOf(id, statusIndex, version) };
+  };
   for (const replay of replays) {
-    const { id, kind, statusIndex } = replay;
+    const { id, kind, statusIndex, version } = replay;
     if (kind === "create") {
       yield* animalsUpTo(id - 1);
-      yield { ...replay, json: catalogue.get(id, statusIndex)! }; // The text stays when it is removed.
+      yield { ...replay, version: 0, json: catalogue.getAsOf(id, statusIndex, version) };
       nextId = next(id + 1);
     } else {
       yield* animalsUpTo(id);
-      yield replay;
+      yield changeOf(replay);
     }
-    writtenStatuses.set(id, statusIndex);
+    written.set(id, version);
   }
   yield* animalsUpTo(catalogue.lastId);
-  for (const [id, statusIndex] of writtenStatuses) {
-    const present = catalogue.statusOf(id) ?? removedIndex;
-    if (statusIndex !== present) {
-      yield { id, kind: "change", statusIndex: present, json: "", ...plain };
+  for (const [id, last] of written) {
+    const version = catalogue.versionOf(id);
+    if (last !== version) {
+      const statusIndex = catalogue.statusOf(id) ?? removedIndex;
+      yield changeOf({ id, kind: "change", statusIndex, version, json: "", ...plain });
     }
   }
 }

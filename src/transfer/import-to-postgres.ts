@@ -13,15 +13,16 @@ import { loadLimits } from "../folder/limits-file.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { damageText, type LogEnd, tornText } from "../log/reader.ts";
-import { petStatuses } from "../pets/pet.ts";
+import { addedArray } from "../postgres/catalogue-functions.ts";
 import type { Query } from "../postgres/database.ts";
 import { onceAge } from "../postgres/functions.ts";
 import { writeLimits } from "../postgres/limits-table.ts";
-import { columnNames, petArray, recordOfJson } from "../postgres/pet-columns.ts";
-import { readChangedTo, readLastId } from "../postgres/schema.ts";
+import { columnNames, columnsOf, petArray, recordOfJson } from "../postgres/pet-columns.ts";
+import { readLastId } from "../postgres/schema.ts";
 import { idempotencyHashCharacters, type StoredRequest } from "../store/idempotency-table.ts";
 import { loadPets, petFileName, type PetSink } from "../store/load-pets.ts";
 import { fileStatuses, removedIndex } from "../store/pet-line.ts";
+import { Versions } from "../store/versions.ts";
 
 export interface Transferred {
   readonly animalCount: number;
@@ -73,12 +74,11 @@ export async function transferCatalogue(
   if (lastId > 0) {
     throw new Error(`the database has ${pluralize(lastId, "animal")}, and ids are kept in an empty one only`);
   }
-  const changedTo = await readChangedTo(query);
   const copy = new CatalogueCopy();
   const onProgress = reportProgress(clock, report, `importing ${path}`, file.size());
-  const end = await loadPets(inPieces(file, () => copy.flush(query, changedTo)), copy, { hashes: copy, onProgress });
+  const end = await loadPets(inPieces(file, () => copy.flush(query)), copy, { hashes: copy, onProgress });
   intactPart(path, end, "the animals before them are imported", report);
-  await copy.flush(query, changedTo);
+  await copy.flush(query);
   await query("UPDATE animal_store.counter SET last = $1", [copy.lastId]);
   return copy.animalCount;
 }
@@ -94,21 +94,32 @@ function inPieces(file: ReadableFile, beforeRead: () => Promise<void>): Readable
   };
 }
 
-const addText = `INSERT INTO animal_store.pets (${columnNames}, status, id)
-  SELECT * FROM json_to_recordset($1) AS pet(${recordOfJson}, id bigint)`;
-const changeText = `UPDATE animal_store.pets SET status = one.status, added = coalesce(added, pets.status)
-  FROM json_to_recordset($1) AS one(id bigint, status text) WHERE pets.id = one.id`;
+/** The animals in a JSON text, by the names of their columns. */
+const given = `ROWS FROM (json_to_recordset($1) AS (${recordOfJson}, id bigint, version int))
+  AS given(${columnNames}, status, id, version)`;
+const addText = `INSERT INTO animal_store.pets (${columnNames}, status, id, version) SELECT * FROM ${given}`;
+const correctText = `UPDATE animal_store.pets
+  SET (${columnNames}, status, version) = (${columnsOf("given")}, given.status, given.version)
+  FROM ${given} WHERE pets.id = given.id`;
+const changeText = `UPDATE animal_store.pets SET status = one.status, version = one.version
+  FROM json_to_recordset($1) AS one(id bigint, status text, version int) WHERE pets.id = one.id`;
 const removeText = `WITH gone AS (
     DELETE FROM animal_store.pets WHERE id IN (SELECT one.id FROM json_to_recordset($1) AS one(id bigint)) RETURNING *
   )
-  INSERT INTO animal_store.removed (id, added) SELECT gone.id, ${petArray("gone", "coalesce(gone.added, gone.status)")}
-  FROM gone`;
+  INSERT INTO animal_store.removed (id, added) SELECT gone.id, ${addedArray("gone")} FROM gone`;
 /** A line has the second that its request began in: its age counts from the end of that second. */
-const rememberText = (changedTo: string): string => `INSERT INTO animal_store.once (hash, pet_id, ${changedTo}, at)
-  SELECT hash, id, status, least(now(), to_timestamp("atSeconds" + 1))
-  FROM json_to_recordset($1) AS one(hash text, id bigint, status text, "atSeconds" float8)
+const rememberText = `INSERT INTO animal_store.once (hash, pet_id, changed_to, result, at)
+  SELECT hash, one.id, one.status, CASE
+      WHEN one.text IS NOT NULL THEN ${petArray("corrected", "one.status", "one.version")}
+      WHEN one.status IS NOT NULL THEN ${petArray("pet", "one.status", "one.version")} END,
+    least(now(), to_timestamp("atSeconds" + 1))
+  FROM json_to_recordset($1) AS one(hash text, id bigint, status text, version int, "atSeconds" float8, text text)
+  JOIN animal_store.pets AS pet ON pet.id = one.id
+  LEFT JOIN LATERAL ROWS FROM (json_to_record(one.text::json) AS (id bigint, ${recordOfJson}))
+    AS corrected(id, ${columnNames}, status) ON true
   WHERE to_timestamp("atSeconds" + 1) > now() - ${onceAge}
-  ON CONFLICT (hash) DO UPDATE SET pet_id = excluded.pet_id, ${changedTo} = excluded.${changedTo}, at = excluded.at`;
+  ON CONFLICT (hash) DO UPDATE
+    SET (pet_id, changed_to, result, at) = (excluded.pet_id, excluded.changed_to, excluded.result, excluded.at)`;
 
 /** A row of the table `once`. */
 interface OnceRow {
@@ -116,52 +127,94 @@ interface OnceRow {
   readonly id: number;
   /** Null for a create. */
   readonly status: string | null;
+  readonly version: number;
   readonly atSeconds: number;
+  /** The animal, if the request changed it after a correction that is not in the database yet. */
+  readonly text: string | undefined;
+}
+
+interface State {
+  readonly status: string;
+  readonly version: number;
 }
 
 /** Takes animals, changes and idempotency hashes as they are read. */
 class CatalogueCopy implements PetSink {
-  /** Each as `petToJson` writes it. */
+  /** Each as `petToJson` writes it, with the version. */
   #pets: string[] = [];
-  /** The last status that each animal was changed to, by its id. */
-  #statuses = new Map<number, string>();
+  /** What each animal was last changed to, by its id. */
+  #states = new Map<number, State>();
+  /** The text up to the status of each animal that was corrected, by its id. */
+  #texts = new Map<number, string>();
   /** If a hash was used again, the later request counts. */
   #hashes = new Map<string, OnceRow>();
+  readonly #versions = new Versions();
   /** Changed here only, as is `lastId`. */
   animalCount = 0;
   lastId = 0;
 
-  append(bytes: DataView, start: number, end: number, statusIndex: number): void {
-    this.#pets.push(`${textOf(bytes, start, end)}${petStatuses[statusIndex]}"}`);
+  append(bytes: DataView, start: number, end: number, statusIndex: number, version: number): void {
+    this.#pets.push(petText(textOf(bytes, start, end), { status: fileStatuses[statusIndex]!, version }));
     this.animalCount += 1;
     this.lastId += 1;
+    if (version > 1) {
+      this.#versions.set(this.lastId, version);
+    }
   }
 
   skipTo(id: number): void {
     this.lastId = id;
   }
 
-  changeStatus(id: number, statusIndex: number): void {
-    this.#statuses.set(id, fileStatuses[statusIndex]!); // One of the known statuses.
+  versionOf(id: number): number {
+    return this.#versions.of(id);
+  }
+
+  changeStatus(id: number, statusIndex: number, version: number): void {
+    this.#versions.set(id, version);
+    this.#states.set(id, { status: fileStatuses[statusIndex]!, version }); // One of the known statuses.
     this.animalCount -= Number(statusIndex === removedIndex);
   }
 
-  rememberSince(bytes: DataView, start: number, request: StoredRequest, atSeconds: number): void {
-    const { id, isChange, statusIndex } = request;
-    const hash = textOf(bytes, start, start + idempotencyHashCharacters);
-    this.#hashes.set(hash, { hash, id, status: isChange ? fileStatuses[statusIndex]! : null, atSeconds });
+  correct(id: number, text: Parameters<PetSink["correct"]>[1], statusIndex: number, version: number): void {
+    this.#texts.set(id, textOf(text.bytes, text.start, text.end));
+    this.changeStatus(id, statusIndex, version);
   }
 
-  async flush(query: Query, changedTo: string): Promise<void> {
-    const statuses = Array.from(this.#statuses, ([id, status]) => ({ id, status }));
-    const isRemoval = ({ status }: { readonly status: string }): boolean => status === fileStatuses[removedIndex];
-    const [pets, hashes] = [this.#pets, [...this.#hashes.values()]];
-    [this.#pets, this.#statuses, this.#hashes] = [[], new Map(), new Map()];
-    await query(addText, [`[${pets.join(",")}]`]);
-    await query(changeText, [JSON.stringify(statuses.filter((one) => !isRemoval(one)))]);
-    await query(removeText, [JSON.stringify(statuses.filter(isRemoval))]);
-    await query(rememberText(changedTo), [JSON.stringify(hashes)]);
+  rememberSince(bytes: DataView, start: number, request: StoredRequest, atSeconds: number): void {
+    const { id, isChange, statusIndex, version } = request;
+    const hash = textOf(bytes, start, start + idempotencyHashCharacters);
+    const status = isChange ? fileStatuses[statusIndex]! : null;
+    const text = this.#texts.get(id);
+    this.#hashes.set(hash, { hash, id, status, version, atSeconds, text: text && `${text}"}` });
   }
+
+  /** The database knows how old a hash is. */
+  secondsOf(wallSeconds: number): number {
+    return wallSeconds;
+  }
+
+  /** Hashes come before the changes, so that they find what each animal was before it was corrected. */
+  async flush(query: Query): Promise<void> {
+    const states = Array.from(this.#states, ([id, state]) => ({ id, ...state, text: this.#texts.get(id) }));
+    const [removals, kept] = partition(states, ({ status }) => status === fileStatuses[removedIndex]);
+    const [corrections, changes] = partition(kept, ({ text }) => text !== undefined);
+    const [pets, hashes] = [this.#pets, [...this.#hashes.values()]];
+    [this.#pets, this.#states, this.#texts, this.#hashes] = [[], new Map(), new Map(), new Map()];
+    await query(addText, [`[${pets.join(",")}]`]);
+    await query(rememberText, [JSON.stringify(hashes)]);
+    await query(correctText, [`[${corrections.map((one) => petText(one.text!, one)).join(",")}]`]);
+    await query(changeText, [JSON.stringify(changes)]);
+    await query(removeText, [JSON.stringify(removals)]);
+  }
+}
+
+function petText(text: string, { status, version }: State): string {
+  return `${text}${status}","version":${version}}`;
+}
+
+function partition<Item>(items: readonly Item[], isFirst: (item: Item) => boolean): readonly [Item[], Item[]] {
+  return [items.filter(isFirst), items.filter((item) => !isFirst(item))];
 }
 
 const appendText = `INSERT INTO animal_store.key_events (seq, line)

@@ -24,7 +24,7 @@ export class PetFileLines {
     return this.#end + 2 * petLineBytesMax > bufferBytes;
   }
 
-  /** @param atSeconds Unix seconds; only used on a line with an idempotency hash */
+  /** @param atSeconds Unix seconds; only used on a correction, and on a line with an idempotency hash */
   add(content: LineContent, atSeconds: number): void {
     if (content.kind === "create") {
       this.skipTo(content.id - 1);

@@ -53,8 +53,9 @@ export async function* salvagePets(
       continue;
     }
     const { id, kind, after, statusIndex, atSeconds } = line;
+    const isChange = kind === "change" || kind === "correction";
     const place = `the line with number ${line.number}, at byte ${found.offset},`;
-    if (line.number <= lastNumber || (kind !== "change" && id <= lines.lastId)) {
+    if (line.number <= lastNumber || (!isChange && id <= lines.lastId)) {
       const reason = "stands behind a later one: lines were moved or doubled, or two histories are mixed";
       throw new Error(`${place} ${reason}. Cut out of a copy what is wrong, and salvage that`);
     }
@@ -63,13 +64,12 @@ export async function* salvagePets(
     }
     lostCount += line.number - lastNumber - 1;
     [lastNumber, endOffset] = [line.number, found.offset + found.end - found.start + 1];
-    const idBefore = kind === "change" ? id : kind === "gap" ? after : id - 1;
-    loseIds(idBefore, "lost");
-    if (kind === "change" && (gaps.has(id) || removed.has(id))) {
-      say(`left out ${place} by which animal ${id} became ${fileStatuses[statusIndex]}: it is lost or removed`);
+    loseIds(isChange ? id : kind === "gap" ? after : id - 1, "lost");
+    if (isChange && (gaps.has(id) || removed.has(id))) {
+      say(`left out ${place} by which animal ${id} changed: it is lost or removed`);
       continue;
     }
-    if (kind !== "change") {
+    if (!isChange) {
       changeCount += changesAtMost();
       [lostCount, lostIdCount] = [0, 0];
     } else if (statusIndex === removedIndex) {
@@ -95,7 +95,7 @@ export async function* salvagePets(
   changeCount += changesAtMost();
   loseIds(lastId + changesAtMost(), "perhaps lost, if there were such");
   if (changeCount > 0 && lastId > 0) {
-    const doubt = `each animal up to id ${lastId} may have an earlier status, or be removed`;
+    const doubt = `each animal up to id ${lastId} may be as it was earlier, with a version that was given already, or be removed`;
     say(`lost lines may be changes or removals: ${doubt}`);
   }
   yield lines.take();
@@ -118,9 +118,9 @@ function rangeOf(noun: string, after: number, last: number): string {
 }
 
 function contentOf({ view, start }: FoundLine, line: PetLine): LineContent {
-  const { id, kind, statusIndex, statusStart, hashStart } = line;
+  const { id, kind, statusIndex, version, statusStart, hashStart } = line;
   const json = kind === "change" ? "" : `${textOf(view, start, statusStart)}${fileStatuses[statusIndex]}"}`;
   const hashEnd = hashStart + idempotencyHashCharacters;
   const idempotencyHash = hashStart === 0 ? undefined : textOf(view, hashStart, hashEnd);
-  return { id, kind, statusIndex, json, idempotencyHash };
+  return { id, kind, statusIndex, version, json, idempotencyHash };
 }

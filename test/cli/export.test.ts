@@ -9,14 +9,18 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 
 import { lineWithChecksum } from "../../src/base/checksum.ts";
-import { petStatuses } from "../../src/pets/pet.ts";
+import { fileOf } from "../../src/disk/file-bytes.ts";
+import { type PetChange, petStatuses } from "../../src/pets/pet.ts";
 import { type JsonLinesPetStore, openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { exportFolder } from "../../src/transfer/export-folder.ts";
+import { PetFileLines } from "../../src/transfer/pet-file-lines.ts";
+import { salvagePets } from "../../src/transfer/salvage-pets.ts";
 import { newClient } from "../support/client.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { createKey, start } from "../support/program.ts";
 import { seeded, SeededRandom } from "../support/seeded-random.ts";
 import { SimulatedDisk } from "../support/simulated-disk.ts";
+import { always, hashOf } from "../support/store-suites/suite-steps.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runHere } from "../support/terminal.ts";
 
@@ -125,6 +129,10 @@ test("an export and a salvage refuse a folder's name that nobody has expanded", 
   }
 });
 
+function logOf(lines: readonly string[]): Buffer {
+  return Buffer.from(lines.map((line) => lineWithChecksum(`${line}}`)).join(""));
+}
+
 test("a hash that no longer counts is left out, and the next id stays, also after ids that no animal has", async () => {
   const disk = new SimulatedDisk(new SeededRandom(1));
   const clock = new ManualClock();
@@ -132,33 +140,89 @@ test("a hash that no longer counts is left out, and the next id stays, also afte
   const create = '{"id":1,"name":"x","categoryId":1,"status":"';
   const once = (seconds: number): string => `,"once":"${"h".repeat(22)}","at":${seconds}`;
   const [old, kept] = [once(at - 24 * 3_600 - 3), once(at - 24 * 3_600)];
-  const fileOf = (lines: readonly string[]): Buffer => Buffer.from(lines.map((line) => lineWithChecksum(`${line}}`)).join(""));
-  disk.place("/data/pets.jsonl", fileOf([
+  disk.place("/data/pets.jsonl", logOf([
     `${create}sold","group":1${old}`, `{"id":1,"status":"pending","line":2,"group":2${kept}`,
     '{"id":1,"status":"available","line":3,"group":3', '{"id":9,"after":1,"line":4,"group":4',
   ]));
   await exportFolder("/data", "/new", { disk: disk.boot(), clock, report: assert.fail });
-  assert.equal(disk.seen("/new/pets.jsonl").toString(), fileOf([
-    `${create}available","group":1`, `{"id":1,"status":"pending","line":2,"group":2${kept}`,
-    '{"id":1,"status":"available","line":3,"group":3', '{"id":9,"after":1,"line":4,"group":4',
+  assert.equal(disk.seen("/new/pets.jsonl").toString(), logOf([
+    `${create}pending","version":2,"group":1`, `{"id":1,"status":"pending","version":2,"line":2,"group":2${kept}`,
+    '{"id":1,"status":"available","version":3,"line":3,"group":3', '{"id":9,"after":1,"line":4,"group":4',
   ]).toString());
 });
 
-test("whatever was added and changed, an export has the same animals, replays and next id, and a second one is the same", seeded(async (random) => {
+test("what an export writes of an animal leads through each of its replays to what it is, and versions ascend", async () => {
+  const disk = new SimulatedDisk(new SeededRandom(1));
+  const clock = new ManualClock();
+  const at = Math.floor(clock.wallMs() / 1_000);
+  const animal = (id: number, name: string, status = "available"): string => `{"id":${id},"name":"${name}","categoryId":1,"status":"${status}"`;
+  const place = (line: number): string => `"line":${line},"group":${line}`;
+  const once = (letter: string): string => `"once":"${letter.repeat(22)}","at":${at}`;
+  const change = (id: number, status: string): string => `{"id":${id},"status":"${status}"`;
+  disk.place("/data/pets.jsonl", logOf([
+    `${animal(1, "Rex")},"group":1`, `${animal(2, "Tom")},"group":2,${once("d")}`, `${animal(3, "Kay")},"group":3`,
+    `${animal(4, "Leo")},"group":4`, `${animal(5, "Ida")},"group":5`,
+    `${animal(1, "Max")},"version":2,${place(6)},"at":${at - 200_000}`, `${change(1, "sold")},${place(7)},${once("a")}`,
+    `${animal(1, "Bo", "sold")},"version":4,${place(8)},"at":${at}`, `${change(1, "sold")},${place(9)},${once("b")}`,
+    `${animal(1, "Kim", "sold")},"version":6,${place(10)},${once("c")}`, `${change(1, "available")},${place(11)}`,
+    `${animal(2, "Sam")},"version":2,${place(12)},"at":${at}`, `${change(2, "removed")},${place(13)}`,
+    `${change(3, "removed")},${place(14)},${once("e")}`, `${change(5, "removed")},${place(15)}`,
+    `${animal(4, "Lea")},"version":2,${place(16)},"at":${at}`, `${change(4, "sold")},${place(17)}`,
+  ]));
+  await exportFolder("/data", "/new", { disk: disk.boot(), clock, report: assert.fail });
+  assert.equal(disk.seen("/new/pets.jsonl").toString(), logOf([
+    `${animal(1, "Max", "sold")},"version":3,"group":1`,
+    `${animal(2, "Tom")},"group":2,${once("d")}`,
+    `${change(1, "sold")},"version":3,${place(3)},${once("a")}`,
+    `${animal(1, "Bo", "sold")},"version":5,${place(4)},${once("b")}`,
+    `${animal(1, "Kim", "sold")},"version":6,${place(5)},${once("c")}`,
+    `${animal(3, "Kay")},"version":2,${place(6)}`,
+    `${change(3, "removed")},"version":2,${place(7)},${once("e")}`,
+    `${animal(4, "Lea", "sold")},"version":3,${place(8)}`,
+    `${change(2, "removed")},"version":3,${place(9)}`,
+    `${change(1, "available")},"version":7,${place(10)}`,
+    `{"id":5,"after":4,${place(11)}`,
+  ]).toString());
+});
+
+test("corrections that a clock dated days ahead do not make an export forget what an animal was", async () => {
+  const disk = new SimulatedDisk(new SeededRandom(1));
+  const clock = new ManualClock();
+  const open = (dataDir: string): Promise<JsonLinesPetStore> => openPetStore({ disk: disk.boot(), clock, dataDir, report: assert.fail });
+  const pet = { name: "Rex", categoryId: 1n, status: "sold" } as const;
+  const hash = "h".repeat(22);
+  const store = await open("/data");
+  const first = await store.add(pet, hash);
+  for (const stepMs of [0, 48, 48, 48, -144].map((hours) => hours * 3_600_000)) {
+    clock.stepWall(stepMs);
+    await store.change(1, { name: `Rex ${clock.wallMs()}` }, always);
+  }
+  await store.close();
+  await exportFolder("/data", "/new", { disk: disk.boot(), clock, report: assert.fail });
+  for (const dataDir of ["/data", "/new"]) {
+    const again = await open(dataDir);
+    assert.deepEqual(await again.add(pet, hash), { ...first, isReplay: true }, dataDir);
+    await again.close();
+  }
+});
+
+test("whatever was done, an export has the same animals, tags, replays and next id, and a second one is the same", seeded(async (random) => {
+  for (let round = 0; round < 4; round++) {
+    await exportHistory(random);
+  }
+}));
+
+async function exportHistory(random: SeededRandom): Promise<void> {
   const disk = new SimulatedDisk(random);
   const clock = new ManualClock();
   const open = (dataDir: string): Promise<JsonLinesPetStore> => openPetStore({ disk: disk.boot(), clock, dataDir, report: assert.fail });
   disk.place("/data/pets.jsonl", Buffer.from(lineWithChecksum('{"id":5,"after":0,"line":1,"group":1}')));
-  const hashOf = (index: number): string => String(index).padStart(22, "x");
   const requests: ((store: JsonLinesPetStore) => Promise<unknown>)[] = [];
   for (let life = 0; life < 3; life++) {
     const store = await open("/data");
-    for (let count = random.integer(0, 40); count > 0; count--) {
+    for (let count = random.integer(0, 60); count > 0; count--) {
       const hash = random.oneIn(2) ? hashOf(requests.length) : undefined;
-      const [id, status] = [random.integer(1, 5 + store.animalCount), random.pick(petStatuses)];
-      const request = random.oneIn(2)
-        ? (one: JsonLinesPetStore) => one.add({ name: `Rex ${status}`, categoryId: 1n, status }, hash)
-        : (one: JsonLinesPetStore) => one.changeStatus(id, { status, from: petStatuses }, hash);
+      const request = randomRequest(random, 5 + store.animalCount, hash);
       const result = await request(store);
       if (hash !== undefined && !("kind" in Object(result) && (result as { kind: string }).kind === "absent")) {
         requests.push(request);
@@ -170,25 +234,58 @@ test("whatever was added and changed, an export has the same animals, replays an
   const report = assert.fail;
   const { animalCount } = await exportFolder("/data", "/new", { disk: disk.boot(), clock, report });
   await exportFolder("/new", "/again", { disk: disk.boot(), clock, report });
-  assert.deepEqual(disk.seen("/again/pets.jsonl"), disk.seen("/new/pets.jsonl"));
+  const exported = disk.seen("/new/pets.jsonl");
+  assert.deepEqual(disk.seen("/again/pets.jsonl"), exported);
+  const salvaged = [];
+  for await (const piece of salvagePets(fileOf(exported), new PetFileLines(), report)) {
+    salvaged.push(Buffer.from(piece));
+  }
+  assert.deepEqual(Buffer.concat(salvaged), exported, "a salvage finds nothing lost in it");
   // A service forgets the oldest hashes by their order in the file.
+  const linesOf = (folder: string): string[] => disk.seen(`${folder}/pets.jsonl`).toString().split("\n");
   const [all, counting] = ["/data", "/new"].map((folder) => {
-    return [...disk.seen(`${folder}/pets.jsonl`).toString().matchAll(/"once":"(\w+)"/g)].map(([, hash]) => hash);
+    return linesOf(folder).flatMap((line) => /"once":"([\w-]+)"/.exec(line)?.slice(1) ?? []);
   }) as [string[], string[]];
   assert.deepEqual(counting, all.slice(all.length - counting.length));
-  assert.ok(disk.seen("/new/pets.jsonl").length <= disk.seen("/data/pets.jsonl").length + 100);
+  assert.ok(linesOf("/new").length <= linesOf("/data").length);
   const outcomes: unknown[] = [];
   for (const dataDir of ["/data", "/new"]) {
     const store = await open(dataDir);
     assert.equal(store.animalCount, animalCount);
-    const list = store.list({ after: 0, limit: 1_000, status: undefined });
+    const before = everythingIn(store);
     const replayed = [];
     for (const request of requests) {
       replayed.push(await request(store));
     }
     const { id } = await store.add({ name: "Tom", categoryId: 1n, status: "sold" });
-    outcomes.push({ list, replayed, id });
+    outcomes.push({ before, replayed, id, after: everythingIn(store) });
     await store.close();
   }
   assert.deepEqual(outcomes[1], outcomes[0]);
-}));
+}
+
+const categories = [1n, -7n, 2n ** 63n - 1n];
+
+function randomRequest(random: SeededRandom, idMax: number, hash: string | undefined): (store: JsonLinesPetStore) => Promise<unknown> {
+  const [id, status, name, categoryId] = [
+    random.integer(1, idMax), random.pick(petStatuses), `Rex ${random.integer(1, 3)}`, random.pick(categories),
+  ];
+  const change = random.pick<PetChange>([{ status }, { name }, { status, categoryId }, { name, categoryId, status }]);
+  const kind = random.pick(["add", "change", "change", "remove"]);
+  const isRemoval = kind === "remove" && random.oneIn(3);
+  return (store) =>
+    kind === "add"
+      ? store.add({ name, categoryId, status }, hash)
+      : isRemoval
+        ? store.remove(id, always, hash)
+        : store.change(id, change, always, hash);
+}
+
+/** Each animal with its version, and the lists of each status and category. */
+function everythingIn(store: JsonLinesPetStore): unknown {
+  const [all, ...lists] = [undefined, ...petStatuses].flatMap((status) => {
+    return [undefined, ...categories].map((categoryId) => String(store.list({ after: 0, limit: 1_000, status, categoryId }).json));
+  });
+  const ids = [...all!.matchAll(/\{"id":(\d+)/g)].map(([, id]) => Number(id)); // The first list.
+  return { all, lists, animals: ids.map((id) => store.get(id)) };
+}

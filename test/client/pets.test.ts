@@ -4,8 +4,9 @@ import assert from "node:assert/strict";
 import { describe, test, type TestContext } from "node:test";
 
 import { AnimalStoreClient, AnimalStoreError, type NewPet, type Pets } from "../../src/client/client.ts";
-import type { PetStore, StatusChange } from "../../src/pets/pet-store.ts";
-import { type NewPet as StoreNewPet, petToJson } from "../../src/pets/pet.ts";
+import type { PetStore } from "../../src/pets/pet-store.ts";
+import { type NewPet as StoreNewPet, type PetChange, petToJson } from "../../src/pets/pet.ts";
+import type { Preconditions } from "../../src/pets/precondition.ts";
 import { GatedStore } from "../support/gated-store.ts";
 import { runningService } from "../support/running-service.ts";
 
@@ -264,9 +265,9 @@ test("service.pets carries an idempotency key only where its caller gives one", 
       const id = hashes.push(hash);
       return { id, json: petToJson({ ...newPet, id }) };
     },
-    changeStatus: async (id: number, { status }: StatusChange, hash?: string) => {
+    change: async (id: number, { status = "available" }: PetChange, _allowed: Preconditions, hash?: string) => {
       hashes.push(hash);
-      return { kind: "changed", json: petToJson({ id, name: "Rex", categoryId: 1n, status }) } as const;
+      return { kind: "changed", json: petToJson({ id, name: "Rex", categoryId: 1n, status }), version: 2 } as const;
     },
   });
   const { service } = await runningService(context, { options: { store } });

@@ -74,11 +74,13 @@ const store = {
     await eventLoopTurn();
     return { id: 1, json: animal(1, newPet) };
   },
-  async changeStatus(id, { from }) {
+  async change(id, _, { match }) {
     await eventLoopTurn();
-    return from.includes("available") ? { kind: "changed", json: animal(id) } : { kind: "mismatch", status: "available" };
+    return match.includes("available")
+      ? { kind: "changed", json: animal(id), version: 1 }
+      : { kind: "mismatch", status: "available", version: 1 };
   },
-  get: (id) => (id < 100 ? animal(id) : undefined),
+  get: (id) => (id < 100 ? { json: animal(id), version: 1 } : undefined),
   list: ({ after, limit }) => ({ json: `[${animal(after + 1)}]`, nextAfter: limit === 3 ? after + 1 : undefined }),
   isWritable: () => true,
   close: () => Promise.resolve(),

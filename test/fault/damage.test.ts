@@ -10,10 +10,10 @@ import { test } from "node:test";
 import { checksumBytes, lineWithChecksum } from "../../src/base/checksum.ts";
 import { check } from "../../src/cli/check.ts";
 import { groupBytesMax } from "../../src/log/group-writer.ts";
-import { petStatuses } from "../../src/pets/pet.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { seeded, SeededRandom } from "../support/seeded-random.ts";
 import { SimulatedDisk } from "../support/simulated-disk.ts";
+import { always } from "../support/store-suites/suite-steps.ts";
 import { recordingTerminal } from "../support/terminal.ts";
 import { animalLines, animalsOf, changeLines, damageOnce, dataDir, flippedBits, lastGroup, longLines, path, start } from "./damaged-start.ts";
 
@@ -215,10 +215,10 @@ test("a log of release 1.2 is served, and stays byte for byte, also before the c
   disk.place(path, Buffer.from(old));
   for (const status of ["available", "sold"]) {
     const store = await openPetStore({ disk: disk.boot(), dataDir, report: assert.fail });
-    assert.equal(store.get(1)?.toString(), `{"id":1,"name":"Rex","categoryId":1,"status":"${status}"}`);
+    assert.equal(store.get(1)?.json, `{"id":1,"name":"Rex","categoryId":1,"status":"${status}"}`);
     assert.equal(disk.kept(path).toString().slice(0, old.length), old);
     assert.equal(disk.kept(path).length === old.length, status === "available");
-    await store.changeStatus(1, { status: "sold", from: petStatuses });
+    await store.change(1, { status: "sold" }, always);
     await store.close();
   }
 });

@@ -9,6 +9,7 @@ import { type PetStatus, petStatuses } from "../../src/pets/pet.ts";
 import { DamagedLogError, type JsonLinesPetStore, openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { SeededRandom, seedFromEnvironment } from "../support/seeded-random.ts";
 import { SimulatedDisk } from "../support/simulated-disk.ts";
+import { always } from "../support/store-suites/suite-steps.ts";
 
 export const dataDir = "/pets";
 export const path = "/pets/pets.jsonl";
@@ -31,36 +32,57 @@ export const animalLines: readonly string[] = await linesOf(new SeededRandom(1),
   }
 });
 
-/** Animals and changes. The last group is lines 7 to 9, too. */
+/** Animals, changes and corrections. The last group is lines 7 to 9, too. */
 export const changeLines: readonly string[] = await linesOf(new SeededRandom(1), async (store) => {
-  const change = (id: number, status: PetStatus, hash?: string) => store.changeStatus(id, { status, from: petStatuses }, hash);
+  const change = (id: number, status: PetStatus, hash?: string) => store.change(id, { status }, always, hash);
   await Promise.all([store.add(rex), store.add(rex)]);
   await Promise.all([change(1, "pending", "c".repeat(22)), store.add(rex), store.add(rex, "a".repeat(22))]);
-  await change(2, "sold");
-  await Promise.all([change(3, "sold"), change(1, "sold"), change(2, "pending")]);
+  await store.change(2, { name: "Max", status: "sold" }, always);
+  await Promise.all([
+    store.change(1, { categoryId: 7n, status: "sold" }, always, "b".repeat(22)), change(3, "sold"), change(2, "pending"),
+  ]);
 });
 export const lastGroup = 7;
 
-/** Animals and many changes, in more than a block of 4 KiB. */
+/** Animals and many changes and corrections, in more than a block of 4 KiB. */
 export function longLines(random: SeededRandom): Promise<string[]> {
   return linesOf(random, async (store) => {
     for (let count = 1; count <= 60; count++) {
       await store.add({ ...rex, name: "x".repeat(random.integer(1, 40)) });
-      await store.changeStatus(random.integer(1, count), { status: random.pick(petStatuses), from: petStatuses });
+      const [id, status] = [random.integer(1, count), random.pick(petStatuses)];
+      await store.change(id, random.oneIn(2) ? { status } : { status, name: "y".repeat(random.integer(1, 40)) }, always);
     }
   });
 }
 
-/** What lines come to, each merged into the animal that it is about, if that is there. */
+interface Line {
+  readonly id: number;
+  readonly name?: string;
+  readonly version?: number;
+  readonly [name: string]: unknown;
+}
+
+/**
+ * What lines come to, each merged into the animal that it is about, if that is there: the animals with their versions,
+ * of which each line makes one.
+ */
 export function animalsOf(lines: readonly string[]): string {
-  const animals = new Map<number, object>();
+  const animals = new Map<number, { readonly version: number }>();
   for (const text of lines) {
-    const { line: _line, group: _group, once: _once, at: _at, crc: _crc, ...members } = JSON.parse(text) as { id: number; [name: string]: unknown };
-    if (members["name"] !== undefined || animals.has(members.id)) {
-      animals.set(members.id, { ...animals.get(members.id), ...members });
+    const { line: _line, group: _group, once: _once, at: _at, crc: _crc, ...members } = JSON.parse(text) as Line;
+    const { id, name, version } = members;
+    const before = animals.get(id);
+    if (before !== undefined || (name !== undefined && version === undefined)) {
+      animals.set(id, { ...before, ...members, version: version ?? (before?.version ?? 0) + 1 });
     }
   }
   return JSON.stringify([...animals.values()]);
+}
+
+/** The animals of a store as `animalsOf` says them. */
+export function animalsIn(store: JsonLinesPetStore): string {
+  const pets = JSON.parse(String(store.list({ after: 0, limit: 100, status: undefined }).json)) as { readonly id: number }[];
+  return JSON.stringify(pets.map((pet) => ({ ...pet, version: store.get(pet.id)?.version })));
 }
 
 /** One damage of the kinds that disks and people cause. */
@@ -95,7 +117,7 @@ export async function start(content: Buffer): Promise<Start> {
   const reports: string[] = [];
   try {
     const store = await openPetStore({ disk: disk.boot(), dataDir, report: (message) => void reports.push(message) });
-    const served = store.list({ after: 0, limit: 100, status: undefined }).json.toString();
+    const served = animalsIn(store);
     await store.close();
     return { served, refusal: undefined, reports, disk };
   } catch (error) {

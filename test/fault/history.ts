@@ -5,21 +5,29 @@
  * model knows for each animal, by its name, which result the client received: acknowledged, refused, or unknown. After
  * each start, acknowledged animals are there byte for byte, once, at their ids; ids have no gap; refused ones are
  * absent; an unknown one may be there once and unchanged, and counts as acknowledged then, because readers saw it. Each
- * animal has a status that the changes can have left, whatever their order was, or is removed (status-model.ts). A
- * request that carried a hash may be sent again in any life: it still happens only once, and has its first result. At
- * any time, what a reader sees would survive a loss of power in which every unsynced byte is lost; except after a start
- * that could not write, up to the first request that succeeds, also one that was sent again.
+ * animal has a state that the changes can have left, whatever their order was, or is removed, and no tag that a client
+ * was told is ever another state's (state-model.ts). A request that carried a hash may be sent again in any life, or
+ * a part of what it changed: it still happens only once, and has its first result. At any time, what a reader sees would
+ * survive a loss of power in which every unsynced byte is lost; except after a start that could not write, up to the
+ * first request that succeeds, also one that was sent again.
  */
 
 import assert from "node:assert/strict";
 
-import { type JsonText, OutcomeUnknownError, type PetStore, StorageUnavailableError } from "../../src/pets/pet-store.ts";
-import { type NewPet, type PetStatus, petStatuses } from "../../src/pets/pet.ts";
+import {
+  type ChangeOutcome, IdempotencyConflictError, type JsonText, OutcomeUnknownError, type PetStore, type RemovalOutcome,
+  StorageUnavailableError,
+} from "../../src/pets/pet-store.ts";
+import { type NewPet, type PetChange, petStatuses } from "../../src/pets/pet.ts";
 import { shareOutcomes } from "../../src/pets/shared-outcomes.ts";
 import { type JsonLinesPetStore, openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import type { SeededRandom } from "../support/seeded-random.ts";
 import { type Fault, SimulatedDisk } from "../support/simulated-disk.ts";
-import { type Attempted, type State, StatusModel } from "./status-model.ts";
+import { ifMatch } from "../support/store-suites/suite-steps.ts";
+import { assertLinesReach, categories, idOf, statesIn } from "./log-states.ts";
+import {
+  type Attempt, type Attempted, isByTag, type State, StateModel, stateOf, textOf, textOfNew, withValues,
+} from "./state-model.ts";
 
 export const dataDir = "/pets";
 export const logPath = "/pets/pets.jsonl";
@@ -34,13 +42,19 @@ export interface Counts {
   /** Adds that were sent again after their animal was acknowledged or seen. */
   repeated: number;
   changed: number;
-  /** Changes of an animal that had none of their statuses. */
+  /** Of these, by a tag that was the animal's alone. */
+  changedByTag: number;
+  corrected: number;
+  /** Changes of an animal that had none of their statuses and tags; of these, by tags alone. */
   mismatched: number;
+  stale: number;
   /** Changes that were refused, or whose outcome is unknown. */
   unchanged: number;
   /** Changes that were sent again after they had succeeded, in the same life and in a later one. */
   rechanged: number;
   rechangedLater: number;
+  /** Changes that were sent with the hash of one that had another result. */
+  conflicted: number;
   removed: number;
   /** Adds, changes and removals that were sent again after their animal was removed. */
   afterRemoval: number;
@@ -51,8 +65,9 @@ export interface Counts {
 
 export function noCounts(): Counts {
   const added = { acknowledged: 0, refused: 0, unknown: 0, unknownSeen: 0, repeated: 0 };
-  const changes = { changed: 0, mismatched: 0, unchanged: 0, rechanged: 0, rechangedLater: 0, removed: 0, afterRemoval: 0 };
-  return { lives: 0, ...added, ...changes, deaths: 0, tornTails: 0, failedStarts: 0 };
+  const changes = { changed: 0, changedByTag: 0, corrected: 0, mismatched: 0, stale: 0, unchanged: 0, removed: 0 };
+  const repeated = { rechanged: 0, rechangedLater: 0, conflicted: 0, afterRemoval: 0 };
+  return { lives: 0, ...added, ...changes, ...repeated, deaths: 0, tornTails: 0, failedStarts: 0 };
 }
 
 interface Sent {
@@ -62,9 +77,8 @@ interface Sent {
 
 interface SentChange extends Attempted {
   readonly id: number;
-  readonly hash: string | undefined;
-  /** The life in which it succeeded. */
-  changedIn: number | undefined;
+  /** Once it succeeded: in which life, and what it left. */
+  result: { readonly life: number; readonly state: State } | undefined;
 }
 
 export class History {
@@ -82,7 +96,7 @@ export class History {
   readonly #repeatable: Sent[] = [];
   /** How many adds of an animal are in progress. */
   readonly #inProgress = new Map<string, number>();
-  readonly #statuses = new StatusModel();
+  readonly #states = new StateModel();
   /** Ids that a reader has missed, or a client was told of. */
   readonly #removed = new Set<number>();
   /** Changes that carried a hash, as `#repeatable`. */
@@ -108,7 +122,7 @@ export class History {
   async open(): Promise<JsonLinesPetStore | undefined> {
     const disk = this.disk.boot();
     this.#inProgress.clear(); // Adds of a dead process never settle.
-    this.#statuses.endLife();
+    this.#states.endLife();
     this.#lives++;
     const callsBefore = this.disk.calls;
     let failed = false;
@@ -143,43 +157,40 @@ export class History {
     });
     const isAlive = await Promise.race([Promise.all(working).then(() => true), this.disk.death.then(() => false)]);
     if (isAlive) {
-      this.#statuses.endRound();
+      this.#states.endRound();
     }
     return isAlive;
   }
 
   /** After a start: compares all with the model. */
   async compare(store: JsonLinesPetStore): Promise<void> {
-    const page = await store.list({ after: 0, limit: 1_000_000, status: undefined });
-    const texts = textsOf(page.json);
-    const ids = new Set(texts.map(idOf));
+    const states = statesIn(store);
+    const ids = new Set(states.map(idOf));
     for (let id = 1; id <= Math.max(this.#acknowledged.length, ...ids); id++) {
       if (!ids.has(id)) {
         assert.ok(this.#acknowledged[id - 1] !== undefined, "ids have a gap");
-        this.#statuses.see(id, "removed");
+        this.#states.see(id, "removed");
         this.#removed.add(id);
       }
     }
-    for (const text of texts) {
-      const { id, name, status } = JSON.parse(text) as { id: number; name: string; status: PetStatus }; // The store's own JSON.
-      const index = id - 1;
-      const expected = this.#acknowledged[index];
-      if (expected !== undefined) {
-        assert.equal(text, withStatus(expected, status), "an acknowledged animal has changed");
-        this.#statuses.see(id, status);
+    for (const state of states) {
+      const [id, text] = [idOf(state), textOf(state)];
+      if (this.#acknowledged[id - 1] !== undefined) {
+        this.#states.see(id, state);
         continue;
       }
+      const { name } = JSON.parse(text) as NewPet; // The store's own JSON.
       assert.ok(!this.#refused.has(name), `animal ${id}, which was refused, is there`);
       const newPet = this.#unknown.get(name);
       assert.ok(newPet !== undefined, `animal ${id} is there twice, or was never added`);
-      assert.equal(text, textOf(id, newPet));
+      assert.equal(state, stateOf(textOfNew(id, newPet), 1));
       this.#unknown.delete(name);
       this.#textsByName.set(name, text);
-      this.#acknowledged[index] = text;
-      this.#statuses.add(id, status);
+      this.#acknowledged[id - 1] = text;
+      this.#states.add(id, state);
       this.#counts.unknownSeen++;
     }
-    this.#assertDurable(texts);
+    this.#assertDurable(states);
   }
 
   async #live(plan: SimulatedDisk["plan"]): Promise<void> {
@@ -221,31 +232,13 @@ export class History {
   async #read(store: JsonLinesPetStore): Promise<void> {
     for (let turns = this.#random.integer(0, 3); turns > 0; turns--) {
       await new Promise((resolve) => setImmediate(resolve));
-      const { json } = await store.list({ after: 0, limit: 1_000_000, status: undefined });
-      this.#assertDurable(textsOf(json));
+      this.#assertDurable(statesIn(store));
     }
   }
 
   /** What a reader sees is what some of the first lines on disk come to. */
-  #assertDurable(texts: readonly string[]): void {
-    const animals: (string | undefined)[] = [];
-    const seen: (string | undefined)[] = [];
-    texts.forEach((text) => (seen[idOf(text) - 1] = text));
-    let unlikeCount = texts.length;
-    const isUnlike = (index: number): number => (animals[index] === seen[index] ? 0 : 1);
-    for (const line of this.disk.kept(logPath).toString().split(/(?<=\n)/)) {
-      if (unlikeCount === 0) {
-        return;
-      }
-      const { id, status } = /^\{"id":(?<id>\d+),.*"status":"(?<status>\w+)".*\}\n$/.exec(line)?.groups ?? {};
-      const index = Number(id) - 1;
-      unlikeCount -= isUnlike(index);
-      const text = animals[index];
-      const changed = text === undefined ? line.replace(/,"(line|group)":\d+,.*\n/, "}") : withStatus(text, status ?? "");
-      animals[index] = status === "removed" ? undefined : changed;
-      unlikeCount += isUnlike(index);
-    }
-    assert.equal(unlikeCount, 0, `a reader sees [${texts.join()}] before it is durable: ${animals.join()}`);
+  #assertDurable(states: readonly State[]): void {
+    assertLinesReach(states, this.disk.kept(logPath).toString());
   }
 
   /** Adds a new animal, or sends an earlier add again with its hash. */
@@ -264,7 +257,7 @@ export class History {
     try {
       const { id, json } = await store.add(newPet, hash);
       this.#counts.afterRemoval += this.#removed.has(id) ? 1 : 0;
-      this.#acknowledge(id, textOf(id, newPet), json, newPet);
+      this.#acknowledge(id, textOfNew(id, newPet), json, newPet);
     } catch (error) {
       if (error instanceof StorageUnavailableError) {
         if (!isAcknowledged && !wasUnknown && this.#inProgress.get(name) === 1) {
@@ -282,39 +275,30 @@ export class History {
     }
   }
 
-  /** Changes or removes an animal, or sends an earlier change or removal again with its hash. */
+  /** Changes or removes an animal, or sends an earlier change or removal, or a part of it, again with its hash. */
   async #change(store: PetStore): Promise<void> {
     const isAgain = this.#repeatableChanges.length > 0 && this.#random.oneIn(3);
     const sent = isAgain ? this.#random.pick(this.#repeatableChanges) : this.#newChange();
-    const { id, status, hash } = sent;
-    const attempt = this.#statuses.attempt(id, sent);
-    const { changedIn } = sent;
+    const { id, match, hash, result } = sent;
+    if (result !== undefined && this.#random.oneIn(8)) {
+      await assert.rejects(store.change(id, { name: "other" }, ifMatch(...match), hash), IdempotencyConflictError);
+      this.#counts.conflicted++;
+      return;
+    }
+    const change = result !== undefined && this.#random.oneIn(2) ? this.#partOf(sent.change) : sent.change;
+    const attempt = this.#states.attempt(id, sent);
     try {
-      const { from } = sent;
-      // Our store has both.
-      const outcome = await (status === "removed" ? store.remove!(id, { from }, hash) : store.changeStatus!(id, { status, from }, hash));
+      const allowed = ifMatch(...match);
+      const outcome = await (change === "removal" ? store.remove(id, allowed, hash) : store.change(id, change, allowed, hash));
       if (outcome.kind === "mismatch" || outcome.kind === "absent") {
-        assert.ok(changedIn === undefined, "a change that has succeeded is refused when it is repeated");
-        attempt.outcome = outcome.kind === "absent" ? { kind: "mismatch", status: "removed" } : outcome;
+        assert.ok(result === undefined, "a change that has succeeded is refused when it is repeated");
+        attempt.outcome = { kind: "mismatch", tag: outcome.kind === "absent" ? "removed" : `${outcome.status}-${outcome.version}` };
         this.#counts.mismatched++;
+        this.#counts.stale += isByTag(sent) ? 1 : 0;
         return;
       }
-      this.#counts.afterRemoval += this.#removed.has(id) ? 1 : 0;
-      if (outcome.kind === "removed") {
-        this.#removed.add(id);
-        this.#counts.removed++;
-      } else {
-        assert.equal(outcome.json.toString(), withStatus(this.#acknowledged[id - 1] ?? "", status));
-      }
-      if (outcome.isReplay === true) {
-        assert.ok(isAgain, "a new change is taken for an earlier one");
-        this.#counts[changedIn === undefined || changedIn === this.#lives ? "rechanged" : "rechangedLater"]++;
-      } else {
-        assert.ok(changedIn === undefined, "a change happened twice");
-        this.#counts.changed++;
-      }
-      attempt.outcome = { kind: outcome.isReplay === true ? "absent" : "changed" };
-      sent.changedIn ??= this.#lives;
+      this.#take(attempt, sent, outcome);
+      assert.ok(isAgain || outcome.isReplay !== true, "a new change is taken for an earlier one");
     } catch (error) {
       if (error instanceof StorageUnavailableError) {
         attempt.outcome = { kind: "absent" };
@@ -325,13 +309,47 @@ export class History {
     }
   }
 
+  /** Compares the outcome of a change that succeeded, now or earlier. */
+  #take(attempt: Attempt, sent: SentChange, outcome: Extract<ChangeOutcome | RemovalOutcome, { kind: "changed" | "removed" }>): void {
+    const { id, change, result } = sent;
+    this.#counts.afterRemoval += this.#removed.has(id) ? 1 : 0;
+    let state: State = "removed";
+    if (outcome.kind === "removed") {
+      this.#removed.add(id);
+      this.#counts.removed++;
+    } else {
+      state = stateOf(String(outcome.json), outcome.version ?? assert.fail("a folder knows every version"));
+      this.#states.tell(id, state);
+    }
+    assert.equal(state, result?.state ?? state, "a change that is repeated has another result");
+    if (outcome.isReplay === true) {
+      assert.ok(change === "removal" || withValues(textOf(state), change) === textOf(state), "it has what the change names");
+      this.#counts[result === undefined || result.life === this.#lives ? "rechanged" : "rechangedLater"]++;
+    } else {
+      assert.ok(result === undefined, "a change happened twice");
+      this.#counts.changed++;
+      this.#counts.changedByTag += isByTag(sent) ? 1 : 0;
+      this.#counts.corrected += change !== "removal" && (change.name ?? change.categoryId) !== undefined ? 1 : 0;
+    }
+    attempt.outcome = outcome.isReplay === true ? { kind: "absent" } : { kind: "changed", state };
+    sent.result ??= { life: this.#lives, state };
+  }
+
+  /** Each value that a change named is in its result, so that a repeated change may name any of them. */
+  #partOf(change: PetChange | "removal"): PetChange | "removal" {
+    return change === "removal" ? change : Object.fromEntries([this.#random.pick(Object.entries(change))]);
+  }
+
   #newChange(): SentChange {
     const random = this.#random;
     const id = random.integer(1, this.#acknowledged.length);
-    const from = random.pick([["available"], ["pending", "sold"], petStatuses] as const);
+    const tags = this.#states.tagsOf(id);
+    const match = random.pick([["available"], ["pending", "sold"], petStatuses, tags.slice(-1), [random.pick(["x", ...tags])]]);
     const hash = random.oneIn(2) ? `change-${this.#names++}`.padEnd(22, "_") : undefined;
-    const status: State = random.oneIn(5) ? "removed" : random.pick(petStatuses);
-    const sent = { id, status, from, hash, changedIn: undefined };
+    const [status, name, categoryId] = [random.pick(petStatuses), random.pick(["Rex", "Żółw", "long ".repeat(8)]), random.pick(categories)];
+    const changes: readonly PetChange[] = [{ status }, { status }, { name }, { categoryId, status }, { name, categoryId, status }];
+    const change = random.oneIn(6) ? "removal" : random.pick(changes);
+    const sent: SentChange = { id, match, change, hash, result: undefined };
     if (hash !== undefined) {
       this.#repeatableChanges.push(sent);
     }
@@ -341,7 +359,7 @@ export class History {
   #newAdd(): Sent {
     const number = this.#names++;
     const name = `${number} ${this.#random.pick(["Rex", "Żółw \"x\"", "\u{1F40D}\n", "long ".repeat(8)])}`;
-    const categoryId = BigInt(this.#random.integer(0, 99));
+    const categoryId = this.#random.pick(categories);
     const newPet: NewPet = { name, categoryId, status: this.#random.pick(petStatuses) };
     const hash = this.#random.oneIn(2) ? `hash-${number}`.padEnd(22, "_") : undefined;
     if (hash !== undefined) {
@@ -350,7 +368,7 @@ export class History {
     return { newPet, hash };
   }
 
-  #acknowledge(id: number, text: string, json: JsonText, { name, status }: NewPet): void {
+  #acknowledge(id: number, text: string, json: JsonText, { name }: NewPet): void {
     assert.equal(json.toString(), text);
     this.#counts.repeated += this.#textsByName.has(name) ? 1 : 0;
     assert.equal(this.#textsByName.get(name) ?? text, text, "an add that was repeated has added another animal");
@@ -359,7 +377,7 @@ export class History {
     this.#refused.delete(name);
     this.#textsByName.set(name, text);
     this.#acknowledged[id - 1] = text;
-    this.#statuses.add(id, status);
+    this.#states.add(id, stateOf(text, 1));
     this.#counts.acknowledged++;
   }
 
@@ -378,22 +396,4 @@ export class History {
     const rarity = random.pick([3, 10, 25]);
     return () => (random.oneIn(rarity) ? random.pick(kinds) : "none");
   }
-}
-
-function textOf(id: number, { name, categoryId, status }: NewPet): string {
-  return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"}`;
-}
-
-function idOf(text: string): number {
-  return Number(/^\{"id":(\d+)/.exec(text)?.[1]);
-}
-
-function withStatus(text: string, status: string): string {
-  return text.replace(/\w+"\}$/, `${status}"}`);
-}
-
-function textsOf(json: string | Uint8Array): string[] {
-  const text = typeof json === "string" ? json : Buffer.from(json).toString();
-  // No name in a history has a brace, so this is where one animal ends and the next begins.
-  return text === "[]" ? [] : text.slice(1, -1).split(/(?<=\}),(?=\{)/);
 }

@@ -143,7 +143,7 @@ async function assertExposed(context: TestContext, corsOrigins: readonly string[
     [405, { key, method: "DELETE" }],
     [415, { key, method: "POST", fields: ["Content-Type: text/plain"] }],
     [200, { key, target: "/v1/pets/1" }],
-    [304, { key, target: "/v1/pets/1", fields: ["If-None-Match: available"] }],
+    [304, { key, target: "/v1/pets/1", fields: ['If-None-Match: "available-1"'] }],
     [412, { key, target: "/v1/pets/1", method: "PATCH", fields: ["If-Match: sold"], content: '{"status":"sold"}' }],
     [415, { key, target: "/v1/pets/1", method: "PATCH", fields: ["If-Match: *", "Content-Type: text/plain"] }],
     [200, { target: "/healthz" }],

@@ -42,8 +42,9 @@ test("the difference applies, and what it makes builds", () => {
   execFileSync("npm", ["run", "--silent", "build"], { cwd: copy, stdio: "inherit" });
 });
 
-const max = "9223372036854775807";
-const rex = `{"id":1,"name":"Rex","categoryId":5,"price":${max},"status":"available"}`;
+const priceMax = "9223372036854775807";
+const priceMin = "-9223372036854775808";
+const rex = `{"id":1,"name":"Rex","categoryId":5,"price":${priceMax},"status":"available"}`;
 const misty = '{"id":2,"name":"Misty","categoryId":7,"status":"available"}';
 const bo = '{"id":3,"name":"Bo","categoryId":7,"price":-1,"status":"available"}';
 
@@ -65,7 +66,7 @@ for (const [name, { skip, create }] of Object.entries(places)) {
     const add = (body, headers) => call("/pets", "POST", body, headers);
     const refused = async (body, message) => assert.ok((await add(body))[1].includes(message), message);
 
-    assert.deepEqual(await add(`{"name":"Rex","categoryId":5,"price":${max}}`), [201, rex]);
+    assert.deepEqual(await add(`{"name":"Rex","categoryId":5,"price":${priceMax}}`), [201, rex]);
     assert.deepEqual(await add('{"name":"Misty","categoryId":7}'), [201, misty]);
     const once = { "Idempotency-Key": "bo" };
     for (let time = 0; time < 2; time += 1) {
@@ -76,12 +77,22 @@ for (const [name, { skip, create }] of Object.entries(places)) {
     await refused('{"name":"x","categoryId":7,"price":null}', '\\"price\\" must be an integer, received null');
     await refused('{"name":"x","categoryId":7,"price":"5"}', '\\"price\\" must be an integer, received a string');
     await refused('{"name":"x","categoryId":7,"price":9223372036854775808}', '\\"price\\" must be an integer from');
-    const patch = await call("/pets/1", "PATCH", '{"status":"sold","price":5}', { "If-Match": "*" });
-    assert.ok(patch[1].includes('\\"price\\" never changes'));
+    const change = (id, body, headers) => call(`/pets/${id}`, "PATCH", body, { "If-Match": "*", ...headers });
     const sold = rex.replace("available", "sold");
-    assert.deepEqual(await call("/pets/1", "PATCH", '{"status":"sold"}', { "If-Match": "*" }), [200, sold]);
+    assert.deepEqual(await change(1, '{"status":"sold"}'), [200, sold]);
     assert.deepEqual(await call("/pets/1"), [200, sold]);
-    assert.deepEqual(await call("/pets?status=available"), [200, `[${misty},${bo}]`]);
+    const max = { "Idempotency-Key": "max" };
+    const corrected = sold.replace("Rex", "Max").replace('"categoryId":5', '"categoryId":8');
+    assert.deepEqual(await change(1, '{"name":"Max","categoryId":8}', max), [200, corrected]);
+    assert.deepEqual((await call("/pets?categoryId=8"))[1], `[${corrected}]`);
+    assert.deepEqual(await change(1, `{"name":"Rex","categoryId":5,"price":${priceMin}}`), [200, sold.replace(priceMax, priceMin)]);
+    assert.deepEqual(await change(1, `{"price":${priceMax}}`), [200, sold]);
+    assert.deepEqual(await change(1, '{"categoryId":8}', max), [200, corrected]);
+    assert.equal((await change(1, `{"price":${priceMin}}`, max))[0], 422);
+    assert.match((await change(1, '{"price":null}'))[1], /\\"price\\" must be an integer, received null/);
+    assert.deepEqual(await change(2, '{"price":0}'), [200, misty.replace(',"status"', ',"price":0,"status"')]);
+    assert.deepEqual(await call("/pets/2", "DELETE", undefined, { "If-Match": '"available-2"' }), [204, ""]);
+    assert.deepEqual(await call("/pets?status=available"), [200, `[${bo}]`]);
 
     const lines = join(folder, "lines.jsonl");
     writeFileSync(lines, '{"name":"Imp","categoryId":1,"price":12345678901234567}\n{"name":"Imp","categoryId":1}\n');
@@ -102,7 +113,7 @@ for (const [name, { skip, create }] of Object.entries(places)) {
     });
     assert.equal((await pets.add({ name: "Cli", categoryId: 1, price: 5 })).price, 5);
     assert.equal((await pets.get(1)).price, 2n ** 63n - 1n);
-    assert.ok(!("price" in (await pets.get(2))));
+    assert.ok(!("price" in (await pets.get(5))));
     await assert.rejects(pets.add({ name: "x", categoryId: 1, price: "5" }), { name: "RangeError", message: /^price must be/ });
 
     if (skipBrowser === false) {
@@ -113,7 +124,7 @@ for (const [name, { skip, create }] of Object.entries(places)) {
       await page.getByLabel("Price").fill("1234567890123456789");
       await page.getByRole("button", { name: "Add", exact: true }).click();
       await page.getByRole("row", { name: /Paged/ }).filter({ hasText: "1234567890123456789" }).waitFor();
-      await page.getByRole("row", { name: /Rex/ }).filter({ hasText: max }).waitFor();
+      await page.getByRole("row", { name: /Rex/ }).filter({ hasText: priceMax }).waitFor();
       await page.getByRole("columnheader", { name: "Price" }).waitFor();
     } else {
       await add('{"name":"Paged","categoryId":1,"price":1234567890123456789}');
@@ -133,6 +144,7 @@ for (const [name, { skip, create }] of Object.entries(places)) {
     assert.equal(exported.code, 0, exported.stderr);
     program = await start(context, ["--data", target], how);
     assert.equal((await call("/pets"))[1], `${before.slice(0, -1)},${imps(9)}]`);
+    assert.deepEqual(await change(1, '{"categoryId":8}', max), [200, corrected]);
     assert.equal(await program.stop(), 0);
     if (skipPostgres === false) {
       const moved = await places["a database"].create();
@@ -141,6 +153,7 @@ for (const [name, { skip, create }] of Object.entries(places)) {
       program = await start(context, moved, how);
       assert.equal((await call("/pets"))[1], `${before.slice(0, -1)},${imps(9)}]`);
       assert.deepEqual(await add('{"price":-1,"name":"Bo","categoryId":7}', once), [201, bo]);
+      assert.deepEqual(await change(1, '{"categoryId":8}', max), [200, corrected]);
       assert.equal(await program.stop(), 0);
     }
   });

@@ -115,7 +115,7 @@ test("the line of a request whose client has gone has status 0 and the address o
   assert.deepEqual(lines.map(({ status, address }) => [status, address]), [200, 0, 200].map((status) => [status, "127.0.0.1"]));
 });
 
-test("the line has the animal that was added, changed or replayed, and its new status, also if its client has gone", async (context) => {
+test("the line has the animal that was added, changed or replayed, and the status if one was named, also if its client has gone", async (context) => {
   const { port, key, observers, writes } = await watched(context);
   const once = { key, fields: ["Idempotency-Key: a"] };
   await exchange(port, request({ ...once, method: "POST", content: rex }));
@@ -123,9 +123,17 @@ test("the line has the animal that was added, changed or replayed, and its new s
   const patch = { key, method: "PATCH", target: "/v1/pets/1", content: '{"status":"sold"}' };
   await exchange(port, request({ ...patch, fields: ['If-Match: "available"'] }));
   await exchange(port, request({ ...patch, fields: ['If-Match: "available"'] }));
+  const corrections = ['{"name":"Rexi"}', '{"name":"Rexi","status":"pending"}'];
+  for (const content of corrections) {
+    await exchange(port, request({ ...patch, content, fields: ['If-Match: "sold"'] }));
+  }
   await exchange(port, request({ key, target: "/v1/pets/1" }));
+  await exchange(port, request({ ...patch, method: "DELETE", content: "", fields: ["If-Match: *"] }));
   observers.flush();
-  const expected = [[201, 1, null], [201, 1, null], [200, 1, "sold"], [412, null, null], [200, null, null]];
+  const expected = [
+    [201, 1, null], [201, 1, null], [200, 1, "sold"], [412, null, null], [200, 1, null], [200, 1, "pending"], [200, null, null],
+    [204, 1, "removed"],
+  ];
   assert.deepEqual(linesOf(writes).map(({ status, pet, to }) => [status, pet, to]), expected);
 
   const store = new GatedStore();

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { readListQuery } from "../../src/pets/list-query.ts";
+import { nextQuery, readListQuery } from "../../src/pets/list-query.ts";
 import type { PetQuery } from "../../src/pets/pet-store.ts";
 import { seeded } from "../support/seeded-random.ts";
 
-const defaults: PetQuery = { after: 0, limit: 20, status: undefined };
+const defaults: PetQuery = { after: 0, limit: 20, status: undefined, categoryId: undefined };
 
 function assertAccepted(query: string, expected: Partial<PetQuery>): void {
   assert.deepEqual(readListQuery(query), { kind: "valid", value: { ...defaults, ...expected } }, query);
@@ -61,8 +61,31 @@ test("readListQuery() accepts an after from 0 to 2^63 - 1, also of no animal", (
   }
 });
 
+test("readListQuery() accepts a categoryId that is an int64, exact to the last digit, in one spelling of each", () => {
+  for (const text of ["0", "1", "-1", "5", "9007199254740993", "-9223372036854775808", "9223372036854775807"]) {
+    assertAccepted(`categoryId=${text}`, { categoryId: BigInt(text) });
+    assertAccepted(`after=2&categoryId=${text}&limit=3&status=sold`, { after: 2, categoryId: BigInt(text), limit: 3, status: "sold" });
+  }
+  const texts = ["-0", "+1", "%2B1", "5.0", "5e0", "05", "-05", "--5", "5-", "0x5", "%205", "x", "9223372036854775808", "-9223372036854775809"];
+  for (const text of texts) {
+    const message = '"categoryId" must be an integer from -9223372036854775808 to 9223372036854775807.';
+    assert.equal(refusal(`categoryId=${text}`), message, text);
+  }
+  assert.equal(refusal("categoryId=5&categoryId=5"), '"categoryId" is repeated.');
+});
+
+test("nextQuery() is the query with another after, which readListQuery() reads back", () => {
+  for (const query of ["", "limit=1", "status=sold", "categoryId=-9223372036854775808", "after=7&categoryId=0&status=pending&limit=100"]) {
+    const validation = readListQuery(query);
+    assert.ok(validation.kind === "valid");
+    const next = nextQuery(validation.value, 12);
+    assert.match(next, /^limit=/);
+    assert.deepEqual(readListQuery(next), { kind: "valid", value: { ...validation.value, after: 12 } }, next);
+  }
+});
+
 test("readListQuery() names an empty parameter, with and without =", () => {
-  for (const name of ["limit", "status", "after"]) {
+  for (const name of ["limit", "status", "categoryId", "after"]) {
     assert.equal(refusal(name), `"${name}" is empty.`);
     assert.equal(refusal(`${name}=`), `"${name}" is empty.`);
     assert.equal(refusal(`${name}&`), `"${name}" is empty.`);
@@ -130,7 +153,9 @@ test("readListQuery() never repeats a key, sent as a name or as a value", () => 
 });
 
 test("readListQuery() finds the pairs that URLSearchParams finds", seeded((random) => {
-  const pieces = ["limit", "status", "after", "=", "=", "&", "&", "5", "sold", "0", "+", "%6c", "%35", "%20", "x"];
+  const pieces = [
+    "limit", "status", "categoryId", "after", "=", "=", "=", "&", "&", "&", "5", "sold", "0", "-", "+", "%6c", "%35", "%20", "x",
+  ];
   let validCount = 0;
   for (let count = 0; count < 20_000; count += 1) {
     const query = random.times(random.integer(0, 9), () => random.pick(pieces)).join("");
@@ -139,12 +164,17 @@ test("readListQuery() finds the pairs that URLSearchParams finds", seeded((rando
     const limit = values.get("limit") ?? "20";
     const after = values.get("after") ?? "0";
     const status = values.get("status");
+    const categoryId = values.get("categoryId");
     const isValid = values.size === pairs.length
-      && pairs.every(([name]) => ["limit", "status", "after"].includes(name))
+      && pairs.every(([name]) => ["limit", "status", "categoryId", "after"].includes(name))
       && /^([1-9]\d?|100)$/.test(limit) && /^(0|[1-9]\d{0,17})$/.test(after)
-      && (status === undefined || status === "sold");
+      && (status === undefined || status === "sold")
+      && (categoryId === undefined || /^(0|-?[1-9]\d{0,17})$/.test(categoryId));
     const validation = readListQuery(query);
-    const expected = isValid ? { after: Number(after), limit: Number(limit), status } : undefined;
+    const expected = isValid ? {
+      ...{ after: Number(after), limit: Number(limit), status },
+      categoryId: categoryId === undefined ? undefined : BigInt(categoryId),
+    } : undefined;
     assert.deepEqual(validation.kind === "valid" ? validation.value : undefined, expected, query);
     validCount += isValid ? 1 : 0;
   }

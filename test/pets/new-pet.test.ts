@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { readNewPet } from "../../src/pets/new-pet.ts";
+import { readNewPet, readPetChange } from "../../src/pets/new-pet.ts";
 import type { NewPet } from "../../src/pets/pet.ts";
 import { seeded } from "../support/seeded-random.ts";
 
@@ -189,4 +189,34 @@ test("readNewPet() never repeats a key, sent as a name or as a value", () => {
     assert.doesNotMatch(reading.message, /0aZ0aZ/, text);
   }
   assert.match(refusal(`{"${key}":1}`), /"as_…" is not a property of NewPet/);
+});
+
+test("readPetChange() reads each member as readNewPet() does, and sets no other", () => {
+  const members = { name: '"\\u00d6 \\ud83d\\udc15"', categoryId: "-9223372036854775808", status: '"sold"' };
+  const whole: Record<string, unknown> = { name: "Ö 🐕", categoryId: -(2n ** 63n), status: "sold" };
+  const names = Object.keys(members) as (keyof typeof members)[];
+  for (let set = 1; set < 1 << names.length; set++) {
+    const named = names.filter((_, index) => (set & (1 << index)) !== 0);
+    const content = `{${named.map((name) => `"${name}":${members[name]}`).reverse().join()}}`;
+    const value = Object.fromEntries(named.map((name) => [name, whole[name]]));
+    assert.deepEqual(readPetChange(Buffer.from(content)), { kind: "valid", value }, content);
+  }
+  assert.deepEqual(readPetChange(Buffer.from('{"categoryId":5.0}')), { kind: "valid", value: { categoryId: 5n } });
+});
+
+test("readPetChange() refuses what readNewPet() refuses of a member, in the same words, and what sets none", () => {
+  for (const member of [
+    '"name":""', '"name":null', '"name":" "', '"name":"\\ud800"', '"name":5', '"categoryId":5.5', '"categoryId":"5"', '"categoryId":null',
+    '"categoryId":9223372036854775808', '"status":"lost"', '"status":null', '"status":"removed"', '"id":1', '"colour":"red"',
+  ]) {
+    const reading = readPetChange(Buffer.from(`{${member}}`));
+    const others = ['"name":"Rex"', '"categoryId":5'].filter((other) => other.split(":")[0] !== member.split(":")[0]);
+    const expected = readNewPet(Buffer.from(`{${[...others, member].join()}}`));
+    assert.ok(reading.kind === "invalid" && expected.kind === "invalid", member);
+    assert.equal(reading.message, expected.message.replaceAll("NewPet", "PetChange"), member);
+  }
+  const message = 'The body is not a valid PetChange: "status" is missing, as is every other property that can change: there must be one.';
+  assert.deepEqual(readPetChange(Buffer.from(" { } ")), { kind: "invalid", message });
+  const repeated = readPetChange(Buffer.from('{"name":"Rex","name":"Max"}'));
+  assert.ok(repeated.kind === "invalid" && repeated.message.endsWith('"name" is repeated.'));
 });

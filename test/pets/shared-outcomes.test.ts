@@ -8,19 +8,20 @@ import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 
 import {
-  type ChangeOutcome, IdempotencyConflictError, OutcomeUnknownError, type PetStore, type StatusChange, type StoredPet,
+  type ChangeOutcome, IdempotencyConflictError, OutcomeUnknownError, type PetStore, type StoredPet,
 } from "../../src/pets/pet-store.ts";
-import { type NewPet, petToJson, type PetStatus } from "../../src/pets/pet.ts";
+import { type NewPet, type PetChange, petToJson, type PetStatus } from "../../src/pets/pet.ts";
+import type { Preconditions } from "../../src/pets/precondition.ts";
 import { shareOutcomes } from "../../src/pets/shared-outcomes.ts";
 import { GatedStore } from "../support/gated-store.ts";
 import { runningService } from "../support/running-service.ts";
+import { always, ifMatch } from "../support/store-suites/suite-steps.ts";
 import type { WireResponse } from "../support/wire-response.ts";
 import { exchange, request, rex as content } from "../support/wire.ts";
 
 const rex: NewPet = { name: "Rex", categoryId: 1n, status: "available" };
-const reserve: StatusChange = { status: "pending", from: ["available"] };
 
-/** Its one animal has the status that `changeStatus` gives it. */
+/** Its one animal has the status that `change` gives it. */
 class ForgetfulStore extends GatedStore {
   failure: Error | undefined;
   callCount = 0;
@@ -35,14 +36,14 @@ class ForgetfulStore extends GatedStore {
     return { id, json: petToJson({ id, ...newPet }) };
   }
 
-  override async changeStatus(id: number, { status, from }: StatusChange): Promise<ChangeOutcome> {
+  override async change(id: number, { status = "sold" }: PetChange, { match }: Preconditions): Promise<ChangeOutcome> {
     this.callCount++;
     await turn();
-    if (!from.includes(this.#status)) {
-      return { kind: "mismatch", status: this.#status };
+    if (!match.includes(this.#status)) {
+      return { kind: "mismatch", status: this.#status, version: this.callCount };
     }
     this.#status = status;
-    return { kind: "changed", json: petToJson({ id, ...rex, status }) };
+    return { kind: "changed", json: petToJson({ id, ...rex, status }), version: this.callCount };
   }
 }
 
@@ -72,9 +73,11 @@ test("adds with several hashes, or with none, are one each", async () => {
 
 test("64 changes with one hash at once are one change, and share its result; other requests are the store's to judge", async () => {
   const { inner, store } = sharing();
-  const changing = times(64, () => store.changeStatus(1, reserve, "a"));
+  const changing = times(64, () => store.change(1, { status: "pending" }, ifMatch("available"), "a"));
   const others = [
-    store.changeStatus(1, { ...reserve, status: "sold" }, "a"), store.changeStatus(2, reserve, "a"), store.add(rex, "a"),
+    store.change(1, { status: "pending", categoryId: 1n }, always, "a"),
+    store.change(1, { status: "pending", categoryId: 2n }, always, "a"),
+    store.change(1, { status: "sold" }, always, "a"), store.change(2, { status: "pending" }, always, "a"), store.add(rex, "a"),
   ];
   const outcomes = await Promise.all(changing);
   assert.equal(outcomes.filter((outcome) => outcome.kind === "changed" && outcome.isReplay !== true).length, 1);
@@ -86,7 +89,7 @@ test("64 changes with one hash at once are one change, and share its result; oth
 test("changes with one hash at once are judged each by itself until one succeeds", async () => {
   const { store } = sharing();
   const froms: readonly (readonly PetStatus[])[] = [[], ["sold"], ["available"], ["sold"]];
-  const outcomes = await Promise.all(froms.map((from) => store.changeStatus(1, { status: "pending", from }, "a")));
+  const outcomes = await Promise.all(froms.map((from) => store.change(1, { status: "pending" }, ifMatch(...from), "a")));
   assert.deepEqual(outcomes.map(({ kind }) => kind), ["mismatch", "mismatch", "changed", "changed"]);
 });
 

@@ -41,7 +41,7 @@ describe("lost answers", { concurrency: 4 }, () => {
   });
 
   for (const [title, text] of [
-    ["creates", "SELECT animal_store.add(gen_random_uuid(), '{Rex}', '{1}', '{sold}', '{null}')"],
+    ["creates", `SELECT animal_store.add(gen_random_uuid(), '[{"name":"Rex","categoryId":1,"status":"sold"}]', '{null}')`],
     ["limits", "SELECT animal_store.take(array(SELECT key_id FROM animal_store.limits), '{1}', '{9}', '{9}')"],
   ]) {
     test(`a message of ${title} that never ends holds others up for 3 s`, { skip: skipFaults || skipBefore17 }, async (context) => {

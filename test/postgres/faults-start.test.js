@@ -17,7 +17,7 @@ import { startInstance } from "./instance.js";
 import { guardedFolder } from "./guarded-folder.js";
 import { runCommand, startProgram } from "./program.js";
 import { startProxy } from "./proxy.js";
-import { createOld, key } from "./release-2.1.js";
+import { createOld, key } from "./release-3.0.js";
 
 const postgres = await startPostgres();
 after(() => postgres?.stop());

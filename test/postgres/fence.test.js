@@ -8,6 +8,7 @@ import { Database } from "../../build/src/postgres/database.js";
 import { PostgresPetStore } from "../../build/src/postgres/postgres-pet-store.js";
 import { prepareSchema } from "../../build/src/postgres/schema.js";
 import { ManualClock } from "../../build/test/support/manual-clock.js";
+import { changeStatus } from "../../build/test/support/store-suites/suite-steps.js";
 import { skip } from "./postgres-server.js";
 import { createPlace, withQuery } from "./places.js";
 
@@ -68,22 +69,23 @@ test("of a batch of changes whose answer was lost, each has its own outcome", { 
   const textOf = (id, status) => `{"id":${id},"name":"Rex","categoryId":1,"status":"${status}"}`;
   await Promise.all([store.add(pet), store.add(pet), store.add(pet, used)]);
   const free = { status: "available", from: ["sold"] };
-  await store.changeStatus(1, free, hash);
+  await changeStatus(store, 1, free, hash);
   const outcomes = await Promise.allSettled([
-    store.changeStatus(2, { status: "pending", from: ["sold"] }),
-    store.changeStatus(2, { status: "available", from: ["sold"] }),
-    store.changeStatus(1, free, hash),
-    store.changeStatus(3, free, used),
-    store.changeStatus(4, free),
+    changeStatus(store, 2, { status: "pending", from: ["sold"] }),
+    changeStatus(store, 2, { status: "available", from: ["sold"] }),
+    changeStatus(store, 1, free, hash),
+    changeStatus(store, 3, free, used),
+    changeStatus(store, 4, free),
   ]);
   assert.deepEqual(outcomes.map(({ value, reason }) => value ?? reason.name), [
-    { kind: "changed", json: textOf(2, "pending"), isReplay: false },
-    { kind: "mismatch", status: "pending" },
-    { kind: "changed", json: textOf(1, "available"), isReplay: true },
+    { kind: "changed", json: textOf(2, "pending"), version: 2, isReplay: false },
+    { kind: "mismatch", status: "pending", version: 2 },
+    { kind: "changed", json: textOf(1, "available"), version: 2, isReplay: true },
     "IdempotencyConflictError",
     { kind: "absent" },
   ]);
-  assert.deepEqual([await store.get(1), await store.get(2)], [textOf(1, "available"), textOf(2, "pending")]);
+  const present = [textOf(1, "available"), textOf(2, "pending")].map((json) => ({ json, version: 2 }));
+  assert.deepEqual([await store.get(1), await store.get(2)], present);
 });
 
 test("a change that was never stored is StorageUnavailableError, and is not stored later", { skip }, async (context) => {
@@ -92,7 +94,7 @@ test("a change that was never stored is StorageUnavailableError, and is not stor
   context.after(remove);
   let late;
   const delaying = withQuery(pool, (client, statement) => {
-    if (!statement.text.includes("change_statuses($1")) {
+    if (!statement.text.includes("change($1")) {
       return client.query(statement);
     }
     late = () => pool.query(statement.text, statement.values);
@@ -102,9 +104,9 @@ test("a change that was never stored is StorageUnavailableError, and is not stor
   await prepareSchema(database, () => undefined, "make");
   const store = new PostgresPetStore(database, clock);
   const { json } = await store.add(pet);
-  await assert.rejects(store.changeStatus(1, { status: "pending", from: ["sold"] }), { name: "StorageUnavailableError" });
+  await assert.rejects(changeStatus(store, 1, { status: "pending", from: ["sold"] }), { name: "StorageUnavailableError" });
   await assert.rejects(late(), { code: "23505" });
-  assert.equal(await store.get(1), json);
+  assert.deepEqual(await store.get(1), { json, version: 1 });
 });
 
 test("an instance says once that animals which it confirmed are gone, and of each later loss again", { skip }, async (context) => {
@@ -120,7 +122,7 @@ test("an instance says once that animals which it confirmed are gone, and of eac
   assert.match(lines[0], /^animals up to 5 were confirmed, and the database has them up to 3 only: a failover or a restore lost the others/);
   assert.equal(await add(10), 14);
   await loseAfter(1);
-  assert.equal((await store.changeStatus(1, { status: "available", from: ["sold"] })).kind, "changed");
+  assert.equal((await changeStatus(store, 1, { status: "available", from: ["sold"] })).kind, "changed");
   assert.match(lines[1], /^animals up to 14 were confirmed, and the database has them up to 1 only/);
   assert.equal(lines.length, 2);
 });

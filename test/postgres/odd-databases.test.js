@@ -9,6 +9,7 @@ import pg from "pg";
 import { systemClock as clock } from "../../build/src/base/clock.js";
 import { Keys } from "../../build/src/keys/keys.js";
 import { Database } from "../../build/src/postgres/database.js";
+import { petToJson } from "../../build/src/pets/pet.js";
 import { openPostgres, purge } from "../../build/src/postgres/postgres-engine.js";
 import { prepareSchema } from "../../build/src/postgres/schema.js";
 import { openPool, skip, startPostgres } from "./postgres-server.js";
@@ -16,7 +17,7 @@ import { lockWaits } from "./faults.js";
 import { makeSchema } from "./make-schema.js";
 import { withQuery } from "./places.js";
 import { runCommand } from "./program.js";
-import { createOld } from "./release-2.1.js";
+import { createOld } from "./release-3.0.js";
 
 const running = await startPostgres();
 after(() => running?.stop());
@@ -101,10 +102,14 @@ async function useOdd(context, binary) {
     const hash = String(start).repeat(22);
     const [first, second] = await Promise.all([store.add(pet, hash), store.add(pet)]);
     assert.equal((await store.add(pet, hash)).isReplay, true);
-    assert.deepEqual([first.id, second.id, await store.get(first.id)], [2 * start + 1, 2 * start + 2, first.json]);
-    const statuses = ["available", undefined];
-    const pages = await Promise.all(statuses.map((status) => store.list({ after: 2 * start, limit: 2, status })));
-    assert.deepEqual(pages, Array(2).fill({ json: `[${first.json},${second.json}]`, nextAfter: undefined }));
+    assert.deepEqual([first.id, second.id, await store.get(first.id)], [2 * start + 1, 2 * start + 2, { json: first.json, version: 1 }]);
+    const filters = [{ status: "available" }, {}, { categoryId: pet.categoryId }, { categoryId: pet.categoryId, status: "available" }];
+    const pages = await Promise.all(filters.map((filter) => store.list({ after: 2 * start, limit: 2, ...filter })));
+    assert.deepEqual(pages, Array(4).fill({ json: `[${first.json},${second.json}]`, nextAfter: undefined }));
+    const corrected = { ...pet, name: '"' };
+    const outcome = await store.change(first.id, { name: '"' }, { match: ["available-1"], noneMatch: [] });
+    assert.deepEqual(outcome, { kind: "changed", json: petToJson({ id: first.id, ...corrected }), version: 2, isReplay: false });
+    assert.equal((await store.remove(second.id, { match: ["available"], noneMatch: ["available-2"] })).kind, "removed");
     await purge(new Database(pool, assert.fail), new AbortController().signal);
     await close();
   }

@@ -19,9 +19,10 @@ export const skipPgBouncer = skipFaults || (isMissing && "PgBouncer is not insta
 /**
  * `urlOf(url)`: a database's address through PgBouncer. `stop()` kills it.
  *
+ * @param user whom it connects as
  * @param settings as in the section [pgbouncer] of its file, such as `{ default_pool_size: 5 }`
  */
-export async function startPgBouncer(postgres, { settings = {} } = {}) {
+export async function startPgBouncer(postgres, { settings = {}, user: role = "app" } = {}) {
   const folder = ownFolder("pgbouncer");
   const port = await freePort();
   const all = {
@@ -35,7 +36,7 @@ export async function startPgBouncer(postgres, { settings = {} } = {}) {
     ...settings,
   };
   const lines = Object.entries(all).map(([name, value]) => `${name} = ${value}`);
-  const databases = `* = host=127.0.0.1 port=${postgres.port} user=app`;
+  const databases = `* = host=127.0.0.1 port=${postgres.port} user=${role}`;
   writeFileSync(join(folder, "pgbouncer.ini"), ["[databases]", databases, "[pgbouncer]", ...lines, ""].join("\n"));
   const options = { cwd: folder, stdio: ["ignore", "ignore", "pipe"], ...user };
   const { process: child } = await startProcess(undefined, program, ["pgbouncer.ini"], /process up/, options);

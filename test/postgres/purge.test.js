@@ -8,6 +8,7 @@ import { systemClock } from "../../build/src/base/clock.js";
 import { openPostgres } from "../../build/src/postgres/postgres-engine.js";
 import { mockTimers } from "../../build/test/support/mock-timers.js";
 import { until } from "../../build/test/support/until.js";
+import { ifMatch } from "../../build/test/support/store-suites/suite-steps.js";
 import { skip } from "./postgres-server.js";
 import { createPlace } from "./places.js";
 
@@ -54,7 +55,7 @@ test("a removed animal is purged 24 hours later, and neither sooner nor with the
   const hashes = ["a", "b"].map((letter) => letter.repeat(22));
   for (const [index, hash] of hashes.entries()) {
     await engine.store.add(rex, hash);
-    await engine.store.remove(index + 1, { from: ["available"] });
+    await engine.store.remove(index + 1, ifMatch("available"));
   }
   await query("UPDATE animal_store.removed SET at = now() - interval '24 hours 1 second' WHERE id = 1");
   await query("UPDATE animal_store.once SET at = now() - interval '24 hours 2 seconds' WHERE pet_id = 1");

@@ -14,15 +14,15 @@ import { skip } from "./postgres-server.js";
 const query = { after: 0, limit: 20, status: "available" };
 const empty = { json: "[]", nextAfter: undefined };
 
-for (const [what, read] of [
-  ["list", (store) => store.list(query)],
-  ["get", (store) => store.get(1)],
+for (const [what, types, read] of [
+  ["list", "bigint[], int[], text[], bigint[]", (store) => store.list(query)],
+  ["get", "bigint[]", (store) => store.get(1)],
 ]) {
   test(`a ${what} that is given up ends in the database, too, and its bound outlives no transaction`, { skip }, async (context) => {
     const { pool, remove } = await createPlace();
     context.after(remove);
     const database = new Database(pool, () => undefined);
-    const { rows: [{ body }] } = await pool.query(`SELECT pg_get_functiondef('animal_store.${what}'::regproc) AS body`);
+    const { rows: [{ body }] } = await pool.query(`SELECT pg_get_functiondef('animal_store.${what}(${types})'::regprocedure) AS body`);
     await pool.query(body.replace("  RETURN (", "  PERFORM pg_sleep(20); RETURN ("));
     const store = new PostgresPetStore(database, systemClock);
     await assert.rejects(read(store), { name: "StorageUnavailableError" });

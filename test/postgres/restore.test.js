@@ -11,7 +11,7 @@ import { until } from "../../build/test/support/until.js";
 import { startService } from "./faults.js";
 import { openPool, skip, skipFaults, startPostgres } from "./postgres-server.js";
 import { createKey, runCommand, startProgram } from "./program.js";
-import { createOld } from "./release-2.1.js";
+import { createOld } from "./release-3.0.js";
 
 const postgres = await startPostgres();
 after(() => postgres?.stop());
@@ -55,7 +55,7 @@ for (const table of ["commits", "key_events", "limits", "once", "pets"]) {
     await assertRefused(url, reason);
     const database = new Database(openPool(context, old), assert.fail);
     await assert.rejects(prepareSchema(database, assert.fail, "migrate"), reason);
-    assert.equal((await postgres.query("SELECT version FROM animal_store.version", [], old))[0].version, 4);
+    assert.equal((await postgres.query("SELECT version FROM animal_store.version", [], old))[0].version, 5);
   });
 }
 

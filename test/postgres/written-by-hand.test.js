@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { petStatuses } from "../../build/src/pets/members.js";
 import { openPool, skip, startPostgres } from "./postgres-server.js";
-import { createOld } from "./release-2.1.js";
+import { createOld } from "./release-3.0.js";
 
 const postgres = await startPostgres();
 after(() => postgres?.stop());

@@ -13,16 +13,19 @@ const targets = [
   ...Array<string>(12).fill("/v1/pets"), "/v1/pets?limit=3", "/v1/pets/1", "/v1/pets/1", "/v1/pets/2", "/v1/pets/x", "/healthz", "/openapi.json",
   "*", "//a/v1/pets", "/v1/%70ets",
   "http://a/v1/pets", "a:443", "/v1/pets?limit=0&status=sold", "/v1/../v1/pets", `/${"x".repeat(9_000)}`, "/v1/pets?after=9e9",
+  "/v1/pets?categoryId=5&status=sold", "/v1/pets?categoryId=-0",
 ];
 const versions = [...Array<string>(30).fill("1.1"), "1.0", "1.0", "1.2", "2.0", "0.9"];
 const contents = [
   '{"name":"Rex","categoryId":5}', '{"name":"Rex","categoryId":5,"status":"sold"}', '{"status":"pending"}', '{"status":"sold"}',
+  '{"name":"Max"}', '{"categoryId":5.0,"status":"sold"}',
   "{", "[]", "null", '{"name":""}',
   '{"name":"\\ud800","categoryId":1}', '{"name":"Rex","categoryId":1e400}', "\xff\xfe", "", `"${"x".repeat(17_000)}"`, `"${"x".repeat(17_000)}"`,
   `${"[".repeat(5_000)}`,
 ];
 const fields = [
   "Content-Type: application/json", "If-Match: *", "If-Match: \"available\", W/\"sold\"", "If-Match: pending", "If-Match: \"",
+  "If-Match: available-1", "If-Match: \"sold-2\", \"sold\"", "If-Match: sold-02", "If-None-Match: \"available-1\"", "If-None-Match: sold",
   "If-None-Match: *", "If-None-Match: W/\"sold\"", "Idempotency-Key: a", "Idempotency-Key: \"b\"", "Content-Type: application/merge-patch+json",
   "Content-Type: text/plain", "Content-Encoding: gzip", "Expect: 100-continue",
   "Expect: nothing", "Host: b", "Host: a b/c@d", "Connection: close", "Connection: keep-alive", "Connection: Upgrade\r\nUpgrade: h2c", "Upgrade: h2c",

@@ -50,7 +50,7 @@ test("a create with a hash has `once` and `at` in its line, and a create without
     lineWithChecksum(`{"id":1,${members},"group":1}`) +
       lineWithChecksum(`{"id":2,${members},"group":2,"once":"${hash}","at":${at}}`),
   );
-  assert.equal(store.get(2)?.toString(), `{"id":2,${members}}`);
+  assert.equal(store.get(2)?.json, `{"id":2,${members}}`);
 });
 
 test("a hash counts for 24 hours of the monotonic clock, whatever the system clock does", async (context) => {

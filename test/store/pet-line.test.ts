@@ -7,9 +7,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { lineWithChecksum, viewOf } from "../../src/base/checksum.ts";
-import { petToJson } from "../../src/pets/pet.ts";
-import { createPetLine, encodeGap, encodePetLine, type LineContent, type PetLine, petLineBytesMax, readPetLine } from "../../src/store/pet-line.ts";
+import { petVersionMax } from "../../src/pets/pet-store.ts";
+import { petStatuses, petToJson } from "../../src/pets/pet.ts";
+import {
+  createPetLine, encodeGap, encodePetLine, type LineContent, type PetLine, petLineBytesMax, readPetLine, removedIndex,
+} from "../../src/store/pet-line.ts";
 
+const hash = "abcdefghijklmnopqrstuv";
 const members = { id: 8, name: "Rex", categoryId: 1n, status: "sold" } as const;
 
 function read(line: string): string | undefined {
@@ -38,7 +42,7 @@ test("readPetLine() reads what encodePetLine() wrote: odd names, and int64 to it
     for (const categoryId of [0n, -1n, 2n ** 63n - 1n, -(2n ** 63n)]) {
       for (const number of [8, 9]) {
         const json = petToJson({ ...members, name, categoryId });
-        const content = { id: 8, kind: "create" as const, statusIndex: 2, json, idempotencyHash: undefined };
+        const content = { id: 8, kind: "create" as const, statusIndex: 2, version: 0, json, idempotencyHash: undefined };
         const { text, written, found } = rewritten(content, { number, group: 7 });
         assert.deepEqual(found, written, text);
         assert.equal(text.startsWith(json.slice(0, -1)), true, text);
@@ -48,13 +52,49 @@ test("readPetLine() reads what encodePetLine() wrote: odd names, and int64 to it
 });
 
 test("readPetLine() reads the change that encodePetLine() wrote", () => {
-  for (const idempotencyHash of [undefined, "abcdefghijklmnopqrstuv"]) {
+  for (const idempotencyHash of [undefined, hash]) {
     for (const number of [8, 9, 999_999_999_999_999]) {
-      const content = { id: 8, kind: "change" as const, statusIndex: 1, json: "", idempotencyHash };
+      const content = { id: 8, kind: "change" as const, statusIndex: 1, version: 0, json: "", idempotencyHash };
       const { text, written, found } = rewritten(content, { number, group: 7, atSeconds: idempotencyHash === undefined ? 0 : 5 });
       assert.deepEqual(found, written, text);
       assert.equal(text.startsWith(`{"id":8,"status":"pending","line":${number},"group":7,`), true, text);
     }
+  }
+});
+
+test("readPetLine() reads the correction that encodePetLine() wrote, also if its number is the animal's id", () => {
+  const odd = ["Rex", '"categoryId":7', '","status":"sold","version":9,"line":1', '\\","once":"', "\u0001".repeat(255)];
+  for (const name of odd) {
+    for (const [statusIndex, status] of petStatuses.entries()) {
+      for (const [number, version] of [[8, 2], [9, petVersionMax]] as const) {
+        for (const idempotencyHash of [undefined, hash]) {
+          const json = petToJson({ ...members, name, status });
+          const content = { id: 8, kind: "correction" as const, statusIndex, version, json, idempotencyHash };
+          const { text, written, found } = rewritten(content, { number, group: 7, atSeconds: 5 });
+          assert.deepEqual(found, { ...written, kind: "correction" }, text);
+          const once = idempotencyHash === undefined ? "" : `,"once":"${hash}"`;
+          const line = `${json.slice(0, -1)},"version":${version},"line":${number},"group":7${once},"at":5}`;
+          assert.equal(text, checksummed(line));
+        }
+      }
+    }
+  }
+});
+
+test("readPetLine() reads the version that an export says of an animal or a change", () => {
+  const json = petToJson(members);
+  for (const number of [8, 9]) {
+    const create = { id: 8, kind: "create" as const, statusIndex: 2, version: 7, json, idempotencyHash: undefined };
+    const place = number === 8 ? "" : `,"line":${number}`;
+    const { text, written, found } = rewritten(create, { number, group: 7 });
+    assert.deepEqual(found, { ...written, kind: "create" }, text);
+    assert.equal(text, checksummed(`${json.slice(0, -1)},"version":7${place},"group":7}`));
+  }
+  for (const idempotencyHash of [undefined, hash]) {
+    const change = { id: 8, kind: "change" as const, statusIndex: removedIndex, version: 7, json: "", idempotencyHash };
+    const { text, written, found } = rewritten(change, { number: 9, group: 7, atSeconds: idempotencyHash === undefined ? 0 : 5 });
+    assert.deepEqual(found, { ...written, kind: "change" }, text);
+    assert.match(text, /^\{"id":8,"status":"removed","version":7,"line":9,"group":7,/);
   }
 });
 
@@ -87,9 +127,12 @@ test("readPetLine() reads lines as release 1.1.0 wrote them", () => {
 test("no line is longer than petLineBytesMax", () => {
   const id = 999_999_999_999_999; // Longer ones are not read.
   const json = petToJson({ id, name: "\u0001".repeat(255), categoryId: -(2n ** 63n), status: "available" });
-  const content = { id, kind: "create" as const, statusIndex: 0, json, idempotencyHash: "x".repeat(22) };
-  const { text } = rewritten(content, { number: id - 1, group: id - 1, atSeconds: id });
-  assert.ok(`${text}\n`.length <= petLineBytesMax, String(text.length));
+  for (const kind of ["create", "correction", "change"] as const) {
+    const content = { id, kind, statusIndex: kind === "change" ? removedIndex : 0, json, idempotencyHash: hash };
+    const places = { number: id - 1, group: id - 1, atSeconds: id };
+    const { text } = rewritten({ ...content, version: kind === "create" ? 0 : petVersionMax }, places);
+    assert.ok(`${text}\n`.length <= petLineBytesMax, `${kind}: ${text.length}`);
+  }
 });
 
 test("readPetLine() finds a line with a right checksum and unknown members wrong: a newer release may have written it", () => {
@@ -97,7 +140,10 @@ test("readPetLine() finds a line with a right checksum and unknown members wrong
   const withHash = good.replace('"group":7', '"group":7,"once":"abcdefghijklmnopqrstuv","at":1795219200');
   const change = '{"id":8,"status":"sold","line":9,"group":7}';
   const numbered = good.replace('"group"', '"line":9,"group"');
-  for (const line of [good, withHash, change, numbered]) {
+  const correction = good.replace('"group":7', '"version":2,"line":9,"group":7,"at":5');
+  const keyed = correction.replace('"at"', `"once":"${hash}","at"`);
+  const exported = good.replace('"group"', '"version":2,"group"');
+  for (const line of [good, withHash, change, numbered, correction, keyed, exported]) {
     assert.equal(read(checksummed(line)), undefined, line);
   }
   const deviations = [
@@ -136,6 +182,22 @@ test("readPetLine() finds a line with a right checksum and unknown members wrong
     change.replace('"id":8', '"id":0'),
     change.replace('"id":8', '"id":8,"name":"Rex"'),
     change.replace('"id":8', '"id":8,"categoryId":1'),
+    change.replace("}", ',"at":5}'),
+    numbered.replace("}", ',"at":5}'),
+    ...[correction, keyed, exported, change.replace('"line"', '"version":2,"line"')].flatMap((line) => [
+      line.replace('"version":2', '"version":0'),
+      line.replace('"version":2', '"version":-2'),
+      line.replace('"version":2', '"version":"2"'),
+      line.replace('"version":2', '"version":1234567890123456'),
+      line.replace('"version":2,', '"version":2,"version":2,'),
+      line.replace(/("version":2),("line":9,)?("group":7)/, "$2$3,$1"),
+    ]),
+    ...[correction, keyed].flatMap((line) => [
+      line.replace('"sold"', '"removed"'),
+      line.replace('"at":5', '"at":'),
+      line.replace('"at":5', '"at":5,"at":5'),
+      line.replace('"categoryId":1,', ""),
+    ]),
   );
   for (const deviation of deviations) {
     assert.equal(read(checksummed(deviation)), "wrong", deviation);

@@ -27,8 +27,9 @@ test("the catalogue keeps an animal of any status, and any change of it, across 
   }
   await Promise.all(
     petStatuses.map((_status, index) => {
-      const from = [petStatuses[index]!]; // The index is within the array.
-      return again.changeStatus(index + 1, { status: petStatuses.at(index - 1)!, from }, `${index}`.padStart(22, "a"));
+      const match = [petStatuses[index]!]; // The index is within the array.
+      const change = { status: petStatuses.at(index - 1)! };
+      return again.change(index + 1, change, { match, noneMatch: [] }, `${index}`.padStart(22, "a"));
     }),
   );
   await again.close();
@@ -36,9 +37,9 @@ test("the catalogue keeps an animal of any status, and any change of it, across 
   for (const [index] of statuses.entries()) {
     const status = petStatuses.at(index - 1)!; // Any index above -length is.
     const json = `{"id":${index + 1},"name":"Rex","categoryId":1,"status":"${status}"}`;
-    assert.equal(last.get(index + 1), json);
-    const repeated = await last.changeStatus(index + 1, { status, from: [] }, `${index}`.padStart(22, "a"));
-    assert.deepEqual(repeated, { kind: "changed", json, isReplay: true });
+    assert.deepEqual(last.get(index + 1), { json, version: 2 });
+    const repeated = await last.change(index + 1, { status }, { match: [], noneMatch: [] }, `${index}`.padStart(22, "a"));
+    assert.deepEqual(repeated, { kind: "changed", json, version: 2, isReplay: true });
   }
   await last.close();
 });

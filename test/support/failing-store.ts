@@ -11,7 +11,7 @@ export class FailingStore implements PetStore {
     return Promise.reject(this.failure);
   }
 
-  changeStatus(): Promise<never> {
+  change(): Promise<never> {
     return Promise.reject(this.failure);
   }
 

@@ -2,8 +2,9 @@
  * A store whose adds are resolved, as if the animals were on disk, when the test says so.
  */
 
-import type { ChangeOutcome, PetPage, PetStore, RemovalOutcome, StatusChange, StoredPet } from "../../src/pets/pet-store.ts";
-import { type NewPet, petToJson } from "../../src/pets/pet.ts";
+import type { ChangeOutcome, PetPage, PetStore, RemovalOutcome, StoredPet } from "../../src/pets/pet-store.ts";
+import { type NewPet, type PetChange, petToJson } from "../../src/pets/pet.ts";
+import type { Preconditions } from "../../src/pets/precondition.ts";
 
 export class GatedStore implements PetStore {
   /** What `list` returns. */
@@ -40,7 +41,7 @@ export class GatedStore implements PetStore {
     this.#waiting.splice(0).forEach((resolve) => resolve());
   }
 
-  changeStatus(_id: number, _change: StatusChange): Promise<ChangeOutcome> {
+  change(_id: number, _change: PetChange, _allowed: Preconditions): Promise<ChangeOutcome> {
     return Promise.resolve({ kind: "absent" });
   }
 

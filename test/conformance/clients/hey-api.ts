@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import { createClient } from "../generated/hey-api/client/index.js";
-import { changeStatus, createPet, getLimits, getPet, listPets, type Pet } from "../generated/hey-api/index.js";
+import { changePet, createPet, getLimits, getPet, listPets, type Pet } from "../generated/hey-api/index.js";
 
 export async function round(baseUrl: string, apiKey: string): Promise<void> {
   const client = createClient({ baseUrl, auth: () => apiKey });
@@ -34,8 +34,8 @@ export async function round(baseUrl: string, apiKey: string): Promise<void> {
   assert.equal((await getPet({ client, path: { petId: 999_999 } })).error?.code, "pet_not_found");
 
   const change = { client, path: { petId: first.id }, headers: { "If-Match": '"sold"' }, body: { status: "available" } } as const;
-  assert.deepEqual((await changeStatus(change)).data, { ...first, status: "available" });
-  assert.equal((await changeStatus(change)).error?.code, "precondition_failed");
+  assert.deepEqual((await changePet(change)).data, { ...first, status: "available" });
+  assert.equal((await changePet(change)).error?.code, "precondition_failed");
 
   const limits = await getLimits({ client });
   assert.equal(limits.data?.day.limit, 100_000);

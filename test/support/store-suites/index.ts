@@ -4,9 +4,10 @@ import type { CreatePlace } from "./place.ts";
 import { testAdding, testRepeatedAdding } from "./suite-adding.ts";
 import { testChanging, testKeepingChanges, testReadingWhileChanging } from "./suite-changing.ts";
 import { testClosing } from "./suite-closing.ts";
-import { testReading, testReadingWhileAdding } from "./suite-reading.ts";
+import { testCategories, testReading, testReadingWhileAdding } from "./suite-reading.ts";
 import { testConditionalRemoving, testRemovedReplays, testRemoving } from "./suite-removing.ts";
 import { testRepeatedChanging, testSharedHashes } from "./suite-repeating.ts";
+import { testCorrecting, testVersions } from "./suite-versions.ts";
 
 export type { CreatePlace, StorePlace } from "./place.ts";
 
@@ -15,6 +16,7 @@ export function testPetStore(name: string, createPlace: CreatePlace): void {
   testRepeatedAdding(name, createPlace);
   testReading(name, createPlace);
   testReadingWhileAdding(name, createPlace);
+  testCategories(name, createPlace);
   testClosing(name, createPlace);
   testChanging(name, createPlace);
   testKeepingChanges(name, createPlace);
@@ -24,4 +26,6 @@ export function testPetStore(name: string, createPlace: CreatePlace): void {
   testRemoving(name, createPlace);
   testConditionalRemoving(name, createPlace);
   testRemovedReplays(name, createPlace);
+  testVersions(name, createPlace);
+  testCorrecting(name, createPlace);
 }

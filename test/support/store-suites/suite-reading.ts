@@ -105,6 +105,33 @@ export function testReadingWhileAdding(name: string, createPlace: CreatePlace): 
   });
 }
 
+const int64s = [0n, 1n, -1n, 123_456_789_012_345n, 2n ** 53n, 2n ** 53n + 1n, -(2n ** 53n) - 1n, 2n ** 63n - 1n, -(2n ** 63n)];
+
+export function testCategories(name: string, createPlace: CreatePlace): void {
+  test(`${name}: a page of a category has its animals alone, exact to the last digit`, seeded(async (random, context) => {
+    const store = await openStore(context, createPlace);
+    const pets = random.times(300, () => ({
+      ...rex, categoryId: random.oneIn(3) ? 1n : random.pick(int64s), status: random.oneIn(9) ? "pending" as const : random.pick(statuses),
+    }));
+    const added = await addAll(store, pets);
+    for (const categoryId of [...int64s, 2n, -(2n ** 53n)]) {
+      for (const status of [undefined, ...statuses]) {
+        for (const after of [0, 1, 150, 299, 300, 301]) {
+          const matches = matchesOf(added, after, status).filter(({ id }) => pets[id - 1]!.categoryId === categoryId);
+          const left = matches.length;
+          for (const limit of new Set([1, 7, 100, left, left + 1].filter((one) => one > 0))) {
+            const page = matches.slice(0, limit);
+            const query = { after, limit, status, categoryId };
+            const listed = await store.list(query);
+            assert.equal(textOf(listed.json), `[${page.map(({ json }) => textOf(json)).join()}]`);
+            assert.equal(listed.nextAfter, left > limit ? page.at(-1)?.id : undefined);
+          }
+        }
+      }
+    }
+  }));
+}
+
 /** Of all animals, by id, those that pages with this query have. */
 function matchesOf(added: readonly StoredPet[], after: number, status?: PetStatus): readonly StoredPet[] {
   return added.filter(({ id, json }) => {

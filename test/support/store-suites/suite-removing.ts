@@ -1,4 +1,4 @@
-/** What a store that has `remove` and `changeStatus` does with removals, and what is left of a removed animal. */
+/** What a store with removals does with removals, and what is left of a removed animal. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,10 +8,9 @@ import { petToJson } from "../../../src/pets/pet.ts";
 import type { CreatePlace } from "./place.ts";
 import { seeded } from "../seeded-random.ts";
 import {
-  addAll, assertChanged, everyPage, free, hashOf, idsFrom, manyPets, openStore, petOf, reserve, rex, statuses, textOf, toSold, walk,
+  addAll, always, assertChanged, changeStatus, everyPage, free, hashOf, idsFrom, ifMatch, manyPets, openStore, petOf,
+  reserve, rex, statuses, textOf, toSold, walk,
 } from "./suite-steps.ts";
-
-const always = { from: statuses } as const;
 
 function assertRemoved(outcome: RemovalOutcome, isReplay = false): void {
   assert.ok(outcome.kind === "removed", outcome.kind);
@@ -25,8 +24,8 @@ export function testRemoving(name: string, createPlace: CreatePlace): void {
     for (const id of [3, 1]) {
       assertRemoved(await store.remove(id, always));
       assert.equal(await store.get(id), undefined);
-      assert.deepEqual(await store.changeStatus(id, free), { kind: "absent" });
-      assert.deepEqual(await store.changeStatus(id, free, hashOf(id)), { kind: "absent" });
+      assert.deepEqual(await changeStatus(store, id, free), { kind: "absent" });
+      assert.deepEqual(await changeStatus(store, id, free, hashOf(id)), { kind: "absent" });
       assert.deepEqual(await store.remove(id, always), { kind: "absent" });
       assert.deepEqual(await store.remove(id, always, hashOf(id)), { kind: "absent" });
     }
@@ -77,8 +76,8 @@ export function testConditionalRemoving(name: string, createPlace: CreatePlace):
       const hash = (number: number): string | undefined => (id % 2 === 0 ? hashOf(100 * id + number) : undefined);
       const outcomes = await Promise.all(idsFrom(1, 20).map(async (number) => {
         return (number + id) % 3 === 0
-          ? store.remove(id, { from }, hash(number))
-          : store.changeStatus(id, { status: number % 2 === 0 ? "sold" : "pending", from }, hash(number));
+          ? store.remove(id, ifMatch(...from), hash(number))
+          : changeStatus(store, id, { status: number % 2 === 0 ? "sold" : "pending", from }, hash(number));
       }));
       const done = outcomes.filter(({ kind }) => kind === "removed" || kind === "changed");
       assert.equal(done.length, 1, `animal ${id}`);
@@ -93,7 +92,8 @@ export function testConditionalRemoving(name: string, createPlace: CreatePlace):
     for (const [index, status] of statuses.entries()) {
       for (const from of [[], statuses.filter((one) => one !== status)]) {
         for (const hash of [undefined, hashOf(1)]) {
-          assert.deepEqual(await store.remove(index + 1, { from }, hash), { kind: "mismatch", status });
+          const mismatch = { kind: "mismatch", status, version: 1 };
+          assert.deepEqual(await store.remove(index + 1, ifMatch(...from), hash), mismatch);
         }
       }
     }
@@ -122,21 +122,21 @@ export function testRemovedReplays(name: string, createPlace: CreatePlace): void
       const { id, json } = await store.add(rex, hashOf(1));
       assert.deepEqual([id, textOf(json)], [1, petToJson({ ...rex, id: 1 })]);
       const pending = petToJson({ ...rex, id: 1, status: "pending" });
-      assertChanged(await store.changeStatus(1, reserve, hashOf(2)), pending, isReplay);
-      assertRemoved(await store.remove(1, { from: ["pending"] }, hashOf(3)), isReplay);
+      assertChanged(await changeStatus(store, 1, reserve, hashOf(2)), pending, isReplay);
+      assertRemoved(await store.remove(1, ifMatch("pending"), hashOf(3)), isReplay);
 
       const again = await store.add(rex, hashOf(1));
       assert.deepEqual([again.id, textOf(again.json), again.isReplay], [1, petToJson({ ...rex, id: 1 }), true]);
-      assertChanged(await store.changeStatus(1, { ...reserve, from: [] }, hashOf(2)), pending, true);
-      assertRemoved(await store.remove(1, { from: [] }, hashOf(3)), true);
+      assertChanged(await changeStatus(store, 1, { ...reserve, from: [] }, hashOf(2)), pending, true);
+      assertRemoved(await store.remove(1, ifMatch(), hashOf(3)), true);
 
       for (const hash of [1, 2, 3].map(hashOf)) {
         await assert.rejects(store.add({ ...rex, status: "sold" }, hash), IdempotencyConflictError);
-        await assert.rejects(store.changeStatus(1, toSold, hash), IdempotencyConflictError);
+        await assert.rejects(changeStatus(store, 1, toSold, hash), IdempotencyConflictError);
       }
       await assert.rejects(store.remove(1, always, hashOf(1)), IdempotencyConflictError);
       await assert.rejects(store.remove(1, always, hashOf(2)), IdempotencyConflictError);
-      await assert.rejects(store.changeStatus(1, reserve, hashOf(3)), IdempotencyConflictError);
+      await assert.rejects(changeStatus(store, 1, reserve, hashOf(3)), IdempotencyConflictError);
       assert.deepEqual(await walk(store, everyPage), [], "nothing is added");
       await store.close();
     }

@@ -1,4 +1,4 @@
-/** What a store that has `changeStatus` does with the hashes of changes, and of adds before them. */
+/** What a store with changes of animals does with the hashes of changes, and of adds before them. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -7,7 +7,8 @@ import { IdempotencyConflictError } from "../../../src/pets/pet-store.ts";
 import { petToJson } from "../../../src/pets/pet.ts";
 import type { CreatePlace } from "./place.ts";
 import {
-  addAll, assertChanged, everyPage, free, hashOf, openStore, reserve, rex, statuses, textOf, toSold, walk,
+  addAll, assertChanged, changeStatus, everyPage, free, hashOf, openStore, reserve, rex, statuses, textOf, toSold,
+  walk,
 } from "./suite-steps.ts";
 
 export function testRepeatedChanging(name: string, createPlace: CreatePlace): void {
@@ -17,17 +18,17 @@ export function testRepeatedChanging(name: string, createPlace: CreatePlace): vo
     let store = await place.open();
     await addAll(store, [rex, rex]);
     const pending = petToJson({ ...rex, id: 1, status: "pending" });
-    assertChanged(await store.changeStatus(1, reserve, hashOf(1)), pending);
+    assertChanged(await changeStatus(store, 1, reserve, hashOf(1)), pending);
     for (const change of [undefined, toSold, free, toSold, undefined]) {
       if (change === undefined) {
         await store.close();
         store = await place.open();
       } else {
-        await store.changeStatus(1, change);
+        await changeStatus(store, 1, change);
       }
       const before = textOf(await store.get(1));
       for (const from of [["available"], [], statuses] as const) {
-        const repeated = await store.changeStatus(1, { status: "pending", from }, hashOf(1));
+        const repeated = await changeStatus(store, 1, { status: "pending", from }, hashOf(1));
         assertChanged(repeated, pending, true);
       }
       assert.equal(textOf(await store.get(1)), before);
@@ -43,7 +44,7 @@ export function testRepeatedChanging(name: string, createPlace: CreatePlace): vo
       const created = await store.add(rex, hashOf(1));
       assert.deepEqual([created.id, textOf(created.json)], [1, petToJson({ ...rex, id: 1 })]);
       assert.equal(created.isReplay === true, life === 2);
-      await store.changeStatus(1, toSold);
+      await changeStatus(store, 1, toSold);
       const again = await store.add(rex, hashOf(1));
       assert.deepEqual([again.id, textOf(again.json), again.isReplay], [1, petToJson({ ...rex, id: 1 }), true]);
       await assert.rejects(store.add({ ...rex, status: "sold" }, hashOf(1)), IdempotencyConflictError);
@@ -56,10 +57,10 @@ export function testRepeatedChanging(name: string, createPlace: CreatePlace): vo
     await store.add(rex);
     const expected = petToJson({ ...rex, id: 1 });
     for (const hash of [undefined, hashOf(1)]) {
-      assertChanged(await store.changeStatus(1, { status: "available", from: ["available"] }, hash), expected);
+      assertChanged(await changeStatus(store, 1, { status: "available", from: ["available"] }, hash), expected);
     }
-    await store.changeStatus(1, toSold);
-    const repeated = await store.changeStatus(1, { status: "available", from: ["available"] }, hashOf(1));
+    await changeStatus(store, 1, toSold);
+    const repeated = await changeStatus(store, 1, { status: "available", from: ["available"] }, hashOf(1));
     assertChanged(repeated, expected, true);
     assert.equal(textOf(await store.get(1)), petToJson({ ...rex, id: 1, status: "sold" }));
   });
@@ -70,12 +71,12 @@ export function testSharedHashes(name: string, createPlace: CreatePlace): void {
     const store = await openStore(context, createPlace);
     await store.add(rex, hashOf(1));
     await store.add(rex);
-    await store.changeStatus(1, reserve, hashOf(2));
+    await changeStatus(store, 1, reserve, hashOf(2));
     const before = await walk(store, everyPage);
-    await assert.rejects(store.changeStatus(1, toSold, hashOf(1)), IdempotencyConflictError);
-    await assert.rejects(store.changeStatus(1, free, hashOf(1)), IdempotencyConflictError);
-    await assert.rejects(store.changeStatus(1, toSold, hashOf(2)), IdempotencyConflictError);
-    await assert.rejects(store.changeStatus(2, { ...reserve, from: [] }, hashOf(2)), IdempotencyConflictError);
+    await assert.rejects(changeStatus(store, 1, toSold, hashOf(1)), IdempotencyConflictError);
+    await assert.rejects(changeStatus(store, 1, free, hashOf(1)), IdempotencyConflictError);
+    await assert.rejects(changeStatus(store, 1, toSold, hashOf(2)), IdempotencyConflictError);
+    await assert.rejects(changeStatus(store, 2, { ...reserve, from: [] }, hashOf(2)), IdempotencyConflictError);
     await assert.rejects(store.add({ ...rex, status: "pending" }, hashOf(2)), IdempotencyConflictError);
     await assert.rejects(store.add(rex, hashOf(2)), IdempotencyConflictError);
     assert.deepEqual(await walk(store, everyPage), before);
@@ -84,9 +85,9 @@ export function testSharedHashes(name: string, createPlace: CreatePlace): void {
   test(`${name}: a change that was refused is not remembered: its hash is free`, async (context) => {
     const store = await openStore(context, createPlace);
     await store.add({ ...rex, status: "sold" });
-    assert.deepEqual(await store.changeStatus(1, reserve, hashOf(1)), { kind: "mismatch", status: "sold" });
-    await store.changeStatus(1, free);
-    const changed = await store.changeStatus(1, reserve, hashOf(1));
+    assert.deepEqual(await changeStatus(store, 1, reserve, hashOf(1)), { kind: "mismatch", status: "sold", version: 1 });
+    await changeStatus(store, 1, free);
+    const changed = await changeStatus(store, 1, reserve, hashOf(1));
     assertChanged(changed, petToJson({ ...rex, id: 1, status: "pending" }));
   });
 }

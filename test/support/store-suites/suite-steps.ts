@@ -3,9 +3,12 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 
-import type { ChangeOutcome, JsonText, PetPage, PetQuery, PetStore, StatusChange, StoredPet } from "../../../src/pets/pet-store.ts";
+import type {
+  ChangeOutcome, JsonText, PetPage, PetQuery, PetStore, PetVersion, StoredPet,
+} from "../../../src/pets/pet-store.ts";
 import type { NewPet, PetStatus } from "../../../src/pets/pet.ts";
 import { type Member, members, petStatuses } from "../../../src/pets/members.ts";
+import type { Preconditions } from "../../../src/pets/precondition.ts";
 import type { CreatePlace } from "./place.ts";
 
 /** The query for all animals on one page. */
@@ -16,9 +19,32 @@ export const everyPage = { limit: 100, status: undefined } as const;
 export const statuses: readonly PetStatus[] = petStatuses;
 /** An animal that has only the members that it must have. */
 export const rex: NewPet = petWith("available", (one) => (one.isOptional === true ? undefined : valueOf(one, 1)));
+
+/** A change of the status, if the animal has one of these, or one of these states, such as `pending-7`. */
+interface StatusChange {
+  readonly status: PetStatus;
+  readonly from: readonly string[];
+}
+
 export const reserve: StatusChange = { status: "pending", from: ["available"] };
 export const toSold: StatusChange = { status: "sold", from: statuses };
 export const free: StatusChange = { status: "available", from: statuses };
+
+export function changeStatus(
+  store: PetStore,
+  id: number,
+  { status, from }: StatusChange,
+  hash?: string,
+): Promise<ChangeOutcome> {
+  return store.change(id, { status }, ifMatch(...from), hash);
+}
+
+export function ifMatch(...match: readonly string[]): Preconditions {
+  return { match, noneMatch: [] };
+}
+
+/** Whatever the animal is. */
+export const always: Preconditions = ifMatch(...statuses);
 
 export async function openStore(context: TestContext, createPlace: CreatePlace): Promise<PetStore> {
   const place = await createPlace();
@@ -92,7 +118,7 @@ export function idsFrom(first: number, count: number): number[] {
 /** The texts of all animals on the pages, in their order. */
 export async function walk(
   store: PetStore,
-  query: { readonly limit: number; readonly status: PetStatus | undefined },
+  query: Omit<PetQuery, "after">,
 ): Promise<string[]> {
   const texts: string[] = [];
   for (let after: number | undefined = 0; after !== undefined; ) {
@@ -117,8 +143,9 @@ export async function assertPage(
   assert.equal(page.nextAfter, nextAfter, asked);
 }
 
-export function textOf(json: JsonText | undefined): string {
-  assert.notEqual(json, undefined, "there is a text");
+export function textOf(found: JsonText | PetVersion | undefined): string {
+  assert.ok(found !== undefined, "there is a text");
+  const json = typeof found === "object" && "json" in found ? found.json : found;
   return typeof json === "string" ? json : new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(json);
 }
 

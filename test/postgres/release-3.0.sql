@@ -1,8 +1,8 @@
--- A database that release 2.1 made and used, as pg_dump writes it; instants are set to now.
+-- A database that release 3.0 made and used, as pg_dump writes it; instants are set to now.
 SET check_function_bodies = false;
 CREATE SCHEMA animal_store;
 
-CREATE FUNCTION animal_store.add(commit_id uuid, names text[], category_ids bigint[], statuses text[], hashes text[]) RETURNS json
+CREATE FUNCTION animal_store.add(commit_id uuid, animals json, hashes text[]) RETURNS json
     LANGUAGE plpgsql
     SET plan_cache_mode TO 'force_generic_plan'
     SET enable_seqscan TO 'off'
@@ -11,7 +11,7 @@ CREATE FUNCTION animal_store.add(commit_id uuid, names text[], category_ids bigi
     SET jit TO 'off'
     AS $$
 DECLARE last_id bigint; replayed jsonb; BEGIN
-  PERFORM set_config('lock_timeout', '2s', true);
+  PERFORM set_config('lock_timeout', '2s', true), set_config('row_security', 'off', true);
   PERFORM set_config('transaction_timeout', '3s', true)
     WHERE current_setting('transaction_timeout', true) IS NOT NULL; PERFORM set_config('client_min_messages', 'warning', true),
   set_config('synchronous_commit', coalesce(substring(current_setting('synchronous_commit'), 'remote.*'), 'on'), true);
@@ -19,21 +19,21 @@ DECLARE last_id bigint; replayed jsonb; BEGIN
 
   IF cardinality(array_remove(hashes, NULL)) > 0 THEN
     DELETE FROM animal_store.once
-      WHERE hash = ANY (hashes) AND (at < now() - interval '24 hours'
-        OR NOT EXISTS (SELECT FROM animal_store.pets WHERE id = pet_id)); -- Somebody deleted the animal.
-    SELECT jsonb_object_agg(place, json_build_array(
-      pet.id, name, category_id::text, CASE WHEN once.changed_to IS NULL THEN coalesce(added, pet.status) ELSE '' END
-    ))
+      WHERE hash = ANY (hashes) AND (at < now() - interval '24 hours' OR NOT (coalesce((SELECT id FROM animal_store.pets WHERE id = pet_id),
+        (SELECT id FROM animal_store.removed WHERE id = pet_id)) IS NOT NULL));
+    SELECT jsonb_object_agg(place, CASE
+        WHEN once.changed_to IS NOT NULL THEN json_build_array(pet_id, '', '0', '')
+        WHEN pet.id IS NULL THEN removed.added
+        ELSE json_build_array(pet.id, pet.name, pet.category_id::text, coalesce(pet.added, pet.status)) END)
       INTO replayed
       FROM unnest(hashes) WITH ORDINALITY AS item(hash, place)
       JOIN animal_store.once USING (hash)
-      JOIN animal_store.pets AS pet ON pet.id = pet_id;
+      LEFT JOIN animal_store.pets AS pet ON pet.id = pet_id
+      LEFT JOIN animal_store.removed ON removed.id = pet_id;
     IF replayed IS NOT NULL THEN
-      SELECT array_agg(name ORDER BY place), array_agg(category_id ORDER BY place),
-          array_agg(status ORDER BY place), array_agg(hash ORDER BY place)
-        INTO names, category_ids, statuses, hashes
-        FROM unnest(names, category_ids, statuses, hashes) WITH ORDINALITY
-          AS item(name, category_id, status, hash, place)
+      SELECT coalesce(json_agg(animal ORDER BY place), '[]'), array_agg(hash ORDER BY place)
+        INTO animals, hashes
+        FROM ROWS FROM (json_array_elements(animals), unnest(hashes)) WITH ORDINALITY AS item(animal, hash, place)
         WHERE NOT replayed ? place::text;
     END IF;
     INSERT INTO animal_store.once (hash, pet_id)
@@ -42,12 +42,22 @@ DECLARE last_id bigint; replayed jsonb; BEGIN
 
   INSERT INTO animal_store.pets (id, name, category_id, status)
     SELECT last_id + place, name, category_id, status
-    FROM unnest(names, category_ids, statuses) WITH ORDINALITY AS item(name, category_id, status, place);
-  last_id := last_id + coalesce(cardinality(names), 0);
+    FROM ROWS FROM (json_to_recordset(animals) AS ("name" text, "categoryId" bigint, status text)) WITH ORDINALITY
+      AS item(name, category_id, status, place);
+  last_id := last_id + json_array_length(animals);
   UPDATE animal_store.counter SET last = last_id;
   INSERT INTO animal_store.commits (id, last, replays) VALUES (commit_id, last_id, replayed);
   RETURN json_build_object('last', last_id, 'replays', replayed);
 END $$;
+
+CREATE FUNCTION animal_store.add(commit_id uuid, names text[], category_ids bigint[], statuses text[], hashes text[]) RETURNS json
+    LANGUAGE sql
+    AS $$
+  SELECT animal_store.add(commit_id, coalesce(json_agg(json_build_object(
+      'name', name, 'categoryId', category_id, 'status', status
+    ) ORDER BY place), '[]'), hashes)
+  FROM unnest(names, category_ids, statuses) WITH ORDINALITY AS item(name, category_id, status, place)
+$$;
 
 CREATE FUNCTION animal_store.append_key_event(seq bigint, line text, unbanned_id text, before text) RETURNS boolean
     LANGUAGE plpgsql
@@ -58,11 +68,11 @@ CREATE FUNCTION animal_store.append_key_event(seq bigint, line text, unbanned_id
     SET jit TO 'off'
     AS $$
 DECLARE now_ms bigint; BEGIN
-  PERFORM set_config('lock_timeout', '2s', true);
+  PERFORM set_config('lock_timeout', '2s', true), set_config('row_security', 'off', true);
   PERFORM set_config('transaction_timeout', '3s', true)
     WHERE current_setting('transaction_timeout', true) IS NOT NULL; PERFORM set_config('client_min_messages', 'warning', true),
   set_config('synchronous_commit', coalesce(substring(current_setting('synchronous_commit'), 'remote.*'), 'on'), true);
-  INSERT INTO animal_store.key_events
+  INSERT INTO animal_store.key_events (seq, line)
     SELECT append_key_event.seq, append_key_event.line
     WHERE before IS NULL OR EXISTS (
       SELECT FROM animal_store.key_events AS last WHERE last.seq = append_key_event.seq - 1 AND last.line = before
@@ -90,30 +100,43 @@ CREATE FUNCTION animal_store.change_statuses(commit_id uuid, ids bigint[], statu
     SET jit TO 'off'
     AS $$
 DECLARE
-  last_id bigint; pet animal_store.pets; earlier animal_store.once; verdict text; verdicts jsonb;
+  last_id bigint; pet animal_store.pets; gone animal_store.removed; earlier animal_store.once;
+  verdict text; verdicts jsonb;
 BEGIN
-  PERFORM set_config('lock_timeout', '2s', true);
+  PERFORM set_config('lock_timeout', '2s', true), set_config('row_security', 'off', true);
   PERFORM set_config('transaction_timeout', '3s', true)
     WHERE current_setting('transaction_timeout', true) IS NOT NULL; PERFORM set_config('client_min_messages', 'warning', true),
   set_config('synchronous_commit', coalesce(substring(current_setting('synchronous_commit'), 'remote.*'), 'on'), true);
   SELECT last INTO STRICT last_id FROM animal_store.counter FOR UPDATE;
   FOR place IN 1 .. cardinality(ids) LOOP
     SELECT * INTO pet FROM animal_store.pets WHERE id = ids[place];
-    SELECT once.* INTO earlier FROM animal_store.once JOIN animal_store.pets ON pets.id = pet_id
-      WHERE hash = hashes[place] AND at >= now() - interval '24 hours';
+    SELECT * INTO earlier FROM animal_store.once
+      WHERE hash = hashes[place] AND at >= now() - interval '24 hours' AND coalesce((SELECT id FROM animal_store.pets WHERE id = pet_id),
+        (SELECT id FROM animal_store.removed WHERE id = pet_id)) IS NOT NULL;
     verdict := CASE
-      WHEN pet.id IS NULL THEN 'absent'
-      WHEN earlier.pet_id = pet.id AND earlier.changed_to = statuses[place] THEN 'replay'
+      WHEN ids[place] > last_id THEN 'absent'
+      WHEN earlier.pet_id = ids[place] AND earlier.changed_to = statuses[place] THEN 'replay'
       WHEN earlier.hash IS NOT NULL THEN 'conflict'
+      WHEN pet.id IS NULL THEN 'absent'
       WHEN pet.status = ANY (string_to_array(froms[place], ' ')) THEN NULL
       ELSE pet.status
     END;
     IF verdict IS NOT NULL THEN
       verdicts := coalesce(verdicts, '{}') || jsonb_build_object(place, verdict);
+      IF verdict = 'replay' AND pet.id IS NULL THEN
+        SELECT * INTO gone FROM animal_store.removed WHERE id = ids[place];
+        verdicts := verdicts || jsonb_build_object(place || ' added', gone.added);
+      END IF;
       CONTINUE;
     END IF;
-    UPDATE animal_store.pets SET status = statuses[place], added = coalesce(added, status)
-      WHERE id = pet.id AND (status <> statuses[place] OR hashes[place] IS NOT NULL);
+    IF statuses[place] = 'removed' THEN
+      DELETE FROM animal_store.pets WHERE id = pet.id;
+      INSERT INTO animal_store.removed AS known (id, added) VALUES (pet.id, json_build_array(pet.id, pet.name, pet.category_id::text, coalesce(pet.added, pet.status)))
+        ON CONFLICT (id) DO UPDATE SET added = excluded.added, at = excluded.at; -- Somebody brought it back by hand.
+    ELSE
+      UPDATE animal_store.pets SET status = statuses[place], added = coalesce(added, status)
+        WHERE id = pet.id AND (status <> statuses[place] OR hashes[place] IS NOT NULL);
+    END IF;
     INSERT INTO animal_store.once AS known (hash, pet_id, changed_to)
       SELECT hashes[place], pet.id, statuses[place] WHERE hashes[place] IS NOT NULL
       ON CONFLICT (hash)
@@ -192,7 +215,7 @@ CREATE FUNCTION animal_store.decide_commit(commit_id uuid) RETURNS json
     LANGUAGE plpgsql
     AS $$
 DECLARE answer json; BEGIN
-  PERFORM set_config('lock_timeout', '2s', true);
+  PERFORM set_config('lock_timeout', '2s', true), set_config('row_security', 'off', true);
   PERFORM set_config('transaction_timeout', '3s', true)
     WHERE current_setting('transaction_timeout', true) IS NOT NULL; PERFORM set_config('client_min_messages', 'warning', true),
   set_config('synchronous_commit', coalesce(substring(current_setting('synchronous_commit'), 'remote.*'), 'on'), true);
@@ -210,10 +233,10 @@ CREATE FUNCTION animal_store.get(ids bigint[]) RETURNS json
     SET enable_mergejoin TO 'off'
     SET jit TO 'off'
     AS $$ BEGIN
-  PERFORM set_config('lock_timeout', '2s', true);
+  PERFORM set_config('lock_timeout', '2s', true), set_config('row_security', 'off', true);
   PERFORM set_config('transaction_timeout', '3s', true)
     WHERE current_setting('transaction_timeout', true) IS NOT NULL;
-  RETURN (SELECT json_agg(json_build_array(pet.id, name, category_id::text, status)) FROM animal_store.pets AS pet WHERE id = ANY (ids));
+  RETURN (SELECT json_agg(json_build_array(pet.id, pet.name, pet.category_id::text, pet.status)) FROM animal_store.pets AS pet WHERE id = ANY (ids));
 END $$;
 
 CREATE FUNCTION animal_store.key_events_after(after bigint, count integer) RETURNS TABLE(seq bigint, line text)
@@ -229,10 +252,10 @@ BEGIN
   IF current_setting('transaction_read_only') = 'on' THEN
     RAISE read_only_sql_transaction USING MESSAGE = 'the database is a replica or read-only';
   END IF;
-  PERFORM set_config('lock_timeout', '2s', true);
+  PERFORM set_config('lock_timeout', '2s', true), set_config('row_security', 'off', true);
   PERFORM set_config('transaction_timeout', '3s', true)
     WHERE current_setting('transaction_timeout', true) IS NOT NULL;
-  RETURN QUERY SELECT * FROM animal_store.key_events WHERE seq > after ORDER BY seq LIMIT count;
+  RETURN QUERY SELECT seq, line FROM animal_store.key_events WHERE seq > after ORDER BY seq LIMIT count;
 END $$;
 
 CREATE FUNCTION animal_store.list(afters bigint[], lengths integer[], wanteds text[]) RETURNS json
@@ -243,7 +266,7 @@ CREATE FUNCTION animal_store.list(afters bigint[], lengths integer[], wanteds te
     SET enable_mergejoin TO 'off'
     SET jit TO 'off'
     AS $$ BEGIN
-  PERFORM set_config('lock_timeout', '2s', true);
+  PERFORM set_config('lock_timeout', '2s', true), set_config('row_security', 'off', true);
   PERFORM set_config('transaction_timeout', '3s', true)
     WHERE current_setting('transaction_timeout', true) IS NOT NULL;
   -- Pairs are compared so that the second branch can only be read from the index by status.
@@ -251,7 +274,7 @@ CREATE FUNCTION animal_store.list(afters bigint[], lengths integer[], wanteds te
     SELECT json_agg(page ORDER BY place)
     FROM unnest(afters, lengths, wanteds) WITH ORDINALITY AS query(after, length, wanted, place),
       LATERAL (
-        SELECT json_agg(json_build_array(pet.id, name, category_id::text, status) ORDER BY pet.id) AS page
+        SELECT json_agg(json_build_array(pet.id, pet.name, pet.category_id::text, pet.status) ORDER BY pet.id) AS page
         FROM (
           (SELECT * FROM animal_store.pets WHERE wanted IS NULL AND id > after ORDER BY id LIMIT length)
           UNION ALL
@@ -265,7 +288,7 @@ END $$;
 CREATE FUNCTION animal_store.purge(first_block bigint, end_block bigint) RETURNS bigint
     LANGUAGE plpgsql
     AS $$ BEGIN
-  PERFORM set_config('lock_timeout', '2s', true);
+  PERFORM set_config('lock_timeout', '2s', true), set_config('row_security', 'off', true);
   PERFORM set_config('transaction_timeout', '3s', true)
     WHERE current_setting('transaction_timeout', true) IS NOT NULL;
   DELETE FROM animal_store.commits WHERE ctid = ANY (ARRAY(
@@ -278,6 +301,11 @@ CREATE FUNCTION animal_store.purge(first_block bigint, end_block bigint) RETURNS
     WHERE ctid >= format('(%s,0)', first_block)::tid AND ctid < format('(%s,0)', end_block)::tid AND at < now() - interval '24 hours'
     FOR UPDATE SKIP LOCKED
   ));
+  DELETE FROM animal_store.removed WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM animal_store.removed
+    WHERE ctid >= format('(%s,0)', first_block)::tid AND ctid < format('(%s,0)', end_block)::tid AND at < now() - interval '24 hours'
+    FOR UPDATE SKIP LOCKED
+  ));
   DELETE FROM animal_store.limits WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM animal_store.limits
     WHERE ctid >= format('(%s,0)', first_block)::tid AND ctid < format('(%s,0)', end_block)::tid AND greatest(minute_ends, day_ends, last_at + 86400000, ban_until + 86400000)
@@ -286,7 +314,7 @@ CREATE FUNCTION animal_store.purge(first_block bigint, end_block bigint) RETURNS
   ));
   RETURN greatest(
     pg_relation_size('animal_store.commits'), pg_relation_size('animal_store.once'),
-    pg_relation_size('animal_store.limits')
+    pg_relation_size('animal_store.removed'), pg_relation_size('animal_store.limits')
   ) / current_setting('block_size')::int;
 END $$;
 
@@ -294,7 +322,7 @@ CREATE FUNCTION animal_store.take(key_ids text[], asked integer[], per_minute in
     LANGUAGE plpgsql
     AS $$
 DECLARE answer json; BEGIN
-  PERFORM set_config('lock_timeout', '2s', true);
+  PERFORM set_config('lock_timeout', '2s', true), set_config('row_security', 'off', true);
   PERFORM set_config('transaction_timeout', '3s', true)
     WHERE current_setting('transaction_timeout', true) IS NOT NULL;
   PERFORM set_config('synchronous_commit', 'off', true);
@@ -347,11 +375,19 @@ CREATE TABLE animal_store.pets (
     name text NOT NULL COLLATE pg_catalog."C",
     category_id bigint NOT NULL,
     status text NOT NULL COLLATE pg_catalog."C",
-    added text COLLATE pg_catalog."C"
+    added text COLLATE pg_catalog."C",
+    CONSTRAINT pets_id CHECK ((id > 0)),
+    CONSTRAINT pets_status CHECK ((status = ANY (ARRAY['available'::text, 'pending'::text, 'sold'::text])))
 )
 WITH (autovacuum_vacuum_scale_factor='0.02');
 
 COMMENT ON COLUMN animal_store.pets.status IS 'who changes it by hand also sets added = coalesce(added, status), so that a repeated create is a replay';
+
+CREATE TABLE animal_store.removed (
+    id bigint NOT NULL,
+    added json NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL
+);
 
 CREATE TABLE animal_store.version (
     version integer NOT NULL
@@ -379,7 +415,7 @@ INSERT INTO animal_store.once VALUES ('0-4cuXa5zpfWfoRdde3sGw', 1, now(), 'pendi
 INSERT INTO animal_store.pets VALUES (2, 'Mimi', 2, 'sold', NULL);
 INSERT INTO animal_store.pets VALUES (1, 'Rex', 1, 'pending', 'available');
 
-INSERT INTO animal_store.version VALUES (4);
+INSERT INTO animal_store.version VALUES (5);
 
 ALTER TABLE ONLY animal_store.commits
     ADD CONSTRAINT commits_pkey PRIMARY KEY (id);
@@ -393,13 +429,10 @@ ALTER TABLE ONLY animal_store.limits
 ALTER TABLE ONLY animal_store.once
     ADD CONSTRAINT once_pkey PRIMARY KEY (hash);
 
-ALTER TABLE animal_store.pets
-    ADD CONSTRAINT pets_id CHECK ((id > 0)) NOT VALID;
-
 ALTER TABLE ONLY animal_store.pets
     ADD CONSTRAINT pets_pkey PRIMARY KEY (id);
 
-ALTER TABLE animal_store.pets
-    ADD CONSTRAINT pets_status CHECK ((status = ANY (ARRAY['available'::text, 'pending'::text, 'sold'::text]))) NOT VALID;
+ALTER TABLE ONLY animal_store.removed
+    ADD CONSTRAINT removed_pkey PRIMARY KEY (id);
 
 CREATE INDEX pets_by_status ON animal_store.pets USING btree (status, id);

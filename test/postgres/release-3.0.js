@@ -1,4 +1,4 @@
-/** A database that release 2.1 left: Rex, which is reserved, and Mimi, which was added with a hash; two keys with limits. */
+/** A database that release 3.0 left: Rex, which is reserved, and Mimi, which was added with a hash; two keys with limits. */
 
 import { readFileSync } from "node:fs";
 
@@ -10,7 +10,7 @@ export const changeHash = "0-4cuXa5zpfWfoRdde3sGw";
 export const [key, bannedKey] = ["as_0L6BT2acHUwkCUWIo8HPprMPz56X1JmVM38mEJdqXRM", "as_7OOJ1L7z3c9Yvfi9kkzd5r1KdNG10yleEDoikePCKlf"];
 export const keyId = "key_OWX4KoW79Zkgp6t";
 
-const made = readFileSync(new URL("release-2.1.sql", import.meta.url), "utf8");
+const made = readFileSync(new URL("release-3.0.sql", import.meta.url), "utf8");
 
 /** @param changedTo that column's name: in a database that began with release 2.0 it is `status` @returns its address */
 export async function createOld(postgres, changedTo = "changed_to") {
