@@ -20,7 +20,7 @@ const removalOf = 4;
 /**
  * Starts clients that send one request after another, to one instance each, until `stop()`, which resolves with the
  * record. Every second client is a reader, of the last animal added and of lists, also by status. The others create an
- * animal and reserve one, which changes it from available to pending, or remove one. Half of their requests have an `Idempotency-Key`,
+ * animal, correct one out of its first version, and reserve one, which changes it from available to pending, or remove one. Half of their requests have an `Idempotency-Key`,
  * and are repeated at the next instance until they are served: after a broken connection, a 503 or no response within
  * `timeoutMs`.
  *
@@ -78,9 +78,21 @@ export function startLoad(context, targets, key, { clients = 8, timeoutMs = 15_0
     });
   }
 
+  /** Gives one of the last animals another category, if nobody has changed it before. */
+  function correct(place, isRepeated) {
+    const { id } = record.added.at(-1 - Math.floor(Math.random() * Math.min(wantedMax, record.added.length)));
+    return write(place, isRepeated, (sender, name, fields) => {
+      const categoryId = Number(/\d+$/.exec(name)) + 2;
+      record.corrections.set(name, { id, categoryId });
+      const content = JSON.stringify({ categoryId });
+      const headers = { "content-type": "application/json", "content-length": content.length, "if-match": '"available-1"', ...fields };
+      return sender.send("PATCH", `/v1/pets/${id}`, { headers, content });
+    });
+  }
+
   async function read(place, round) {
     const [animal] = record.added.slice(-1);
-    const paths = ["/v1/pets?limit=1", "/v1/pets?status=pending", ...(animal === undefined ? [] : [`/v1/pets/${animal.id}`])];
+    const paths = ["/v1/pets?limit=1", "/v1/pets?status=pending", "/v1/pets?categoryId=1&limit=2", ...(animal === undefined ? [] : [`/v1/pets/${animal.id}`])];
     return (await record.observe(place, () => senders[place].get(paths[round % paths.length]))).status === 200;
   }
 
@@ -89,7 +101,7 @@ export function startLoad(context, targets, key, { clients = 8, timeoutMs = 15_0
     for (let round = 0; !isStopping; round += 1) {
       const isWriter = !isReadOnly && Math.floor(index / senders.length) % 2 === 0;
       const isRepeated = round % 2 === 0;
-      const isServed = isWriter ? (await add(place, isRepeated)) && (await reserve(place, isRepeated)) : await read(place, round);
+      const isServed = isWriter ? (await add(place, isRepeated)) && (await correct(place, isRepeated)) && (await reserve(place, isRepeated)) : await read(place, round);
       await setTimeout(isServed ? restMs : pauseMs);
     }
   }
@@ -118,6 +130,9 @@ function newRecord(places) {
     reserved: [],
     /** Those of the names that are of removals. */
     removals: new Set(),
+    /** What each correction was, by its name; and the names of those that have a 200. */
+    corrections: new Map(),
+    corrected: [],
     /** Names of which the last word was that nothing was stored, and those of which nobody knows. */
     refused: new Set(),
     unknown: new Set(),
@@ -150,7 +165,7 @@ function newRecord(places) {
       if (status === 201) {
         this.added.push({ id: JSON.parse(text).id, name });
       } else if (status === 200 || status === 204) {
-        this.reserved.push(name);
+        (this.corrections.has(name) ? this.corrected : this.reserved).push(name);
       }
       return isServed;
     },
@@ -179,11 +194,13 @@ function newRecord(places) {
 
 /**
  * Nothing acknowledged is lost, nothing is there twice, nothing refused is there, and ids are 1 to n. An animal that was
- * reserved is pending, and has one owner; one that was removed is gone, and nobody has reserved it.
+ * reserved is pending, and has one owner; one that was removed is gone, and nobody has reserved it. One that was corrected
+ * was corrected once, and stays so. Its version counts its changes.
  */
-export async function assertNothingLostOrDoubled(postgres, url, { added, wanted, reserved, removals, refused, unknown }) {
-  const text = `SELECT id::float8 AS id, name, status FROM animal_store.pets
-    UNION ALL SELECT id, added ->> 1, 'removed' FROM animal_store.removed ORDER BY id`;
+export async function assertNothingLostOrDoubled(postgres, url, record) {
+  const { added, wanted, reserved, removals, corrections, corrected, refused, unknown } = record;
+  const text = `SELECT id::float8 AS id, name, status, version, category_id::float8 AS category FROM animal_store.pets
+    UNION ALL SELECT id, added ->> 1, 'removed', NULL, NULL FROM animal_store.removed ORDER BY id`;
   const rows = await postgres.query(text, [], url);
   rows.forEach(({ id }, index) => assert.equal(id, index + 1, "ids have no gaps"));
   const ids = new Map(rows.map(({ id, name }) => [name, id]));
@@ -199,6 +216,14 @@ export async function assertNothingLostOrDoubled(postgres, url, { added, wanted,
   const mayBe = (id) => (owned.has(id) ? [owned.get(id)] : ["available", ...doubtful.filter(([one]) => one === id).map(([, fate]) => fate)]);
   const astray = added.filter(({ id }) => !mayBe(id).includes(rows[id - 1].status));
   assert.deepEqual(astray, [], "an animal is pending if and only if it has an owner, and gone if and only if it was removed");
+  const categories = new Map(corrected.map((name) => [corrections.get(name).id, corrections.get(name).categoryId]));
+  assert.equal(categories.size, corrected.length, "no animal was corrected twice out of one version");
+  const mayHave = new Map([...unknown].map((name) => corrections.get(name)).filter(Boolean).map(({ id, categoryId }) => [`${id} ${categoryId}`, id]));
+  const wrongly = added.map(({ id }) => rows[id - 1]).filter(({ id, status, version, category }) => {
+    const isRight = category === (categories.get(id) ?? 1) || (!categories.has(id) && mayHave.has(`${id} ${category}`));
+    return status !== "removed" && !(isRight && version === 1 + Number(category !== 1) + Number(status === "pending"));
+  });
+  assert.deepEqual(wrongly, [], "an animal has its correction, and a version for each change");
 }
 
 /** No Remaining is shown twice, as long as no window ends meanwhile. */
