@@ -92,6 +92,11 @@ DECLARE last_id bigint; replayed jsonb; BEGIN
   RETURN json_build_object('last', last_id, 'replays', replayed);
 END $$;
 
+-- Nobody calls it. But the start of release 3.0, to which one may go back, counts the functions of each name.
+CREATE OR REPLACE FUNCTION animal_store.add(
+  commit_id uuid, names text[], category_ids bigint[], statuses text[], hashes text[]
+) RETURNS json LANGUAGE sql AS 'SELECT NULL::json';
+
 -- Changes animals, one after the other. A change has its members by the names of their columns; "removed" for a status
 -- removes the animal. Names of statuses and states, as in "Preconditions", are separated by spaces. Returns the last id
 -- and, as "replays", what came of each: its "kind" is "changed", "mismatch", "absent", "exhausted" (the animal has its
@@ -102,7 +107,7 @@ CREATE OR REPLACE FUNCTION animal_store.change(
 ) RETURNS json LANGUAGE plpgsql ${indexPlans} AS $$
 DECLARE
   last_id bigint; pet animal_store.pets; next animal_store.pets; earlier animal_store.once;
-  states text[]; is_version boolean; outcome jsonb; outcomes jsonb[];
+  states text[]; makes_version boolean; outcome jsonb; outcomes jsonb[];
 BEGIN
   ${boundWaits} ${durable}
   SELECT last INTO STRICT last_id FROM animal_store.counter FOR UPDATE;
@@ -112,21 +117,21 @@ BEGIN
       WHERE hash = hashes[place] AND at >= now() - ${onceAge} AND ${isKnown};
     states := ARRAY[pet.status, pet.status || '-' || pet.version];
     next := json_populate_record(pet, changes[place]);
-    is_version := next.status <> 'removed' AND (hashes[place] IS NOT NULL OR next IS DISTINCT FROM pet);
+    makes_version := next.status <> 'removed' AND (hashes[place] IS NOT NULL OR next IS DISTINCT FROM pet);
     outcome := CASE
       WHEN ids[place] > last_id THEN '{"kind":"absent"}'
       WHEN earlier.hash IS NOT NULL THEN jsonb_build_object('kind', 'known', 'pet', ${resultOf("earlier")})
       WHEN pet.id IS NULL THEN '{"kind":"absent"}'
       WHEN NOT states && string_to_array(matches[place], ' ') OR states && string_to_array(none_matches[place], ' ')
         THEN jsonb_build_object('kind', 'mismatch', 'pet', ${presentArray})
-      WHEN is_version AND pet.version = ${petVersionMax} THEN '{"kind":"exhausted"}'
+      WHEN makes_version AND pet.version = ${petVersionMax} THEN '{"kind":"exhausted"}'
     END;
     IF outcome IS NULL THEN
       IF next.status = 'removed' THEN
         DELETE FROM animal_store.pets WHERE id = pet.id;
         INSERT INTO animal_store.removed AS known (id, added) VALUES (pet.id, ${addedArray("pet")})
           ON CONFLICT (id) DO UPDATE SET added = excluded.added, at = excluded.at; -- Somebody brought it back by hand.
-      ELSIF is_version THEN
+      ELSIF makes_version THEN
         next.version := pet.version + 1;
         UPDATE animal_store.pets
           SET (${columnNames}, status, version) = (${columnsOf("next")}, next.status, next.version) WHERE id = pet.id;
@@ -219,7 +224,8 @@ DECLARE is_indexed boolean; BEGIN
             ORDER BY id LIMIT length)
           UNION ALL
           (SELECT * FROM animal_store.pets
-            WHERE category IS NULL AND (status, id) > (wanted, after) AND status <= wanted ORDER BY status, id LIMIT length)
+            WHERE category IS NULL AND (status, id) > (wanted, after) AND status <= wanted
+            ORDER BY status, id LIMIT length)
           UNION ALL
           (SELECT * FROM (${petStatuses.map(categoryBranch).join(`
             UNION ALL`)}

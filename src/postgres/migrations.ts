@@ -125,8 +125,6 @@ ALTER TABLE animal_store.once
 CREATE OR REPLACE FUNCTION animal_store.note_change() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 CREATE OR REPLACE TRIGGER note_change BEFORE UPDATE ON animal_store.pets FOR EACH ROW
   WHEN (OLD.* IS DISTINCT FROM NEW.*) EXECUTE FUNCTION animal_store.note_change();
--- It was for release 2.1.
-DROP FUNCTION IF EXISTS animal_store.add(uuid, text[], bigint[], text[], text[]);
 CREATE OR REPLACE FUNCTION animal_store.change(
   commit_id uuid, ids bigint[], changes json[], matches text[], none_matches text[], hashes text[]
 ) RETURNS json LANGUAGE sql AS 'SELECT changes[1]';
