@@ -37,6 +37,11 @@ export const setDurable = `set_config('client_min_messages', 'warning', true),
 export const boundedRead = (text: string): string =>
   `SELECT set_config('statement_timeout', '${readMs}', true), set_config('row_security', 'off', true); ${text}`;
 
+/** A role may have bounds of its own, shorter than what a command takes. @param isLocal for the transaction alone */
+const setBounds = (value: "'0'" | "reset_val", isLocal: "true" | "false"): string =>
+  `SELECT set_config(name, ${value}, ${isLocal}) FROM pg_settings
+    WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout')`;
+
 const replicaState = "25006";
 const schemaMissingState = "3F000";
 
@@ -163,10 +168,9 @@ export class Database {
     const client = await this.#connections.take();
     const send = (statement: string): Promise<unknown> => sendReplicated(client, { text: statement, values: [] });
     const ended = new Promise<void>((resolve) => end.addEventListener("abort", () => resolve()));
-    const bound = (value: string): Promise<unknown> => send(`SELECT set_config(name, ${value}, false) FROM pg_settings
-      WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout')`);
     try {
-      await Promise.race([ended, bound("'0'").then(() => send(text)).finally(() => bound("reset_val"))]);
+      await send(setBounds("'0'", "false"));
+      await Promise.race([ended, send(text).finally(() => send(setBounds("reset_val", "false")))]);
     } finally {
       client.release(true);
     }
@@ -207,6 +211,7 @@ export class Database {
         });
       };
       await query("BEGIN");
+      await query(setBounds("'0'", "true"));
       await query(`SET LOCAL lock_timeout = ${lockMs}`);
       await query(`SET LOCAL idle_in_transaction_session_timeout = '${idleMs}ms'`);
       await query("SET LOCAL row_security = off");

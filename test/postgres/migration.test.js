@@ -350,8 +350,9 @@ for (const [what, statement] of [
   ["that is prepared", "UPDATE animal_store.once SET at = at; PREPARE TRANSACTION 'forgotten'"],
   ["that lets nobody write", "LOCK TABLE animal_store.pets, animal_store.once, animal_store.limits, animal_store.key_events IN EXCLUSIVE MODE"],
 ]) {
-  test(`a start waits for a transaction ${what}, and meanwhile nobody waits for it for 0.5 s`, { skip: skipFaults }, async (context) => {
+  test(`a start waits for a transaction ${what}, whatever statement_timeout is, and nobody waits for it for 0.5 s`, { skip: skipFaults }, async (context) => {
     const url = await createOld(postgres);
+    await postgres.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET statement_timeout = '500ms'`);
     const holder = await lock(context, url, statement);
     const pool = openPool(context, url);
     let isOver = false;
