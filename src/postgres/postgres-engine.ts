@@ -15,7 +15,7 @@ import type { DatabasePool } from "./pool.ts";
 import { PostgresKeyLog, type PostgresKeyLogOptions } from "./postgres-key-log.ts";
 import { PostgresLimiter } from "./postgres-limiter.ts";
 import { PostgresPetStore } from "./postgres-pet-store.ts";
-import { prepareSchema, readLastId } from "./schema.ts";
+import { countAnimals, prepareSchema } from "./schema.ts";
 
 export interface PostgresOptions {
   readonly pool: DatabasePool;
@@ -30,7 +30,10 @@ export interface PostgresOptions {
  * database is away, this is what tries it again.
  */
 const keyPollMs = 250;
-const purgeMs = 3_600_000;
+/** The first purge is after one turn: where no process lives for an hour, the tables must not grow for ever. */
+const purgeTurnMs = 300_000;
+/** The next ones are an hour apart. */
+const purgeTurns = 12;
 /** How many blocks of 8 kB of a table a purge looks at in one statement, so that no batch waits long for rows. */
 const pieceBlocks = 100;
 
@@ -51,11 +54,12 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
     const store = new PostgresPetStore(database, clock, { report, stopping: signal });
     const stopping = new AbortController();
     const purges = new SerialQueue();
+    let turn = 0;
     const purgeNext = (): Promise<void> => purges.run(() => purge(database, stopping.signal));
     const building = buildCategoryIndex(database, report, stopping.signal);
     const timers = [
       setInterval(() => void keyLog.poll(), keyPollMs).unref(),
-      setInterval(purgeNext, purgeMs).unref(),
+      setInterval(() => void (turn++ % purgeTurns === 0 && purgeNext()), purgeTurnMs).unref(),
     ];
     const close = async (): Promise<void> => {
       timers.forEach(clearInterval);
@@ -69,7 +73,7 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
     return {
       store, limiter, keys, close,
       gauges: () => ({ banCount: limiter.banCount }),
-      countAnimals: () => readLastId((text) => database.read(text)),
+      countAnimals: () => countAnimals(database),
     };
   } catch (error) {
     database.close();

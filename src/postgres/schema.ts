@@ -69,12 +69,15 @@ export async function prepareSchema(database: Database, report: Report, work: Sc
 export async function inspect(database: Database, clock: Clock): Promise<string> {
   const [before, after] = await database.transaction((query) => prepareWithin(query, "migrate"), { end: "ROLLBACK" });
   const { keyring } = await PostgresKeyLog.open({ database, clock, report: () => undefined });
-  const [row] = await database.transaction((query) => query("SELECT count(*)::text AS count FROM animal_store.pets"), {
-    eachMs: countMs,
-  });
-  const animals = pluralize(Number(row?.["count"]), "animal");
+  const animals = pluralize(await countAnimals(database), "animal");
   const migration = before < after ? `; a start would migrate its schema${span(before, after)}` : "";
   return `the database is intact: ${animals}, ${keyring.countInWords()}${migration}`;
+}
+
+export async function countAnimals(database: Database): Promise<number> {
+  const text = "SELECT count(*)::text AS count FROM animal_store.pets";
+  const [row] = await database.transaction((query) => query(text), { eachMs: countMs });
+  return Number(row?.["count"]);
 }
 
 function span(before: number, after: number): string {

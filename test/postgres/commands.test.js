@@ -182,7 +182,7 @@ test("check says that a database has no tables, makes none, and then what it hol
   assert.deepEqual([damaged.code, /key event 1 in the database: its checksum does not match/.test(damaged.stdout)], [1, true]);
 });
 
-test("check counts the animals of a database, however many they are and whatever ids are missing", { skip }, async () => {
+test("check and a start count the animals of a database, however many they are and whatever ids are missing", { skip }, async () => {
   const store = ["--database", await postgres.createDatabase()];
   await createKey(store);
   await postgres.query("INSERT INTO animal_store.pets SELECT id, 'Rex', 1, 'sold' FROM generate_series(1, 250000) AS id", [], store[1]);
@@ -191,6 +191,9 @@ test("check counts the animals of a database, however many they are and whatever
   await postgres.query("DELETE FROM animal_store.pets WHERE id IN (1, 120000, 250000)", [], store[1]);
   const { stdout } = await runCommand(["check", ...store]);
   assert.equal(stdout, "the database is intact: 249997 animals, 1 key\nthe server would start\n");
+  const program = await startProgram(store);
+  await program.stop();
+  assert.match(program.stdout(), /^listening on .*, 249997 animals, 1 key\)$/m);
 });
 
 test("a database that cannot be reached is one line within 3 s, and no command prints a password", { skip }, async () => {

@@ -30,7 +30,7 @@ async function start(context) {
   const query = async (text) => (await pool.query(text)).rows;
   /** Locks rows until `holder` ends its transaction. */
   const hold = (text) => holder.query(`BEGIN; ${text} FOR UPDATE`);
-  return { engine, pool, query, hold, holder, reports, purge: () => timers.tick(hourMs) };
+  return { engine, pool, query, hold, holder, reports, tick: timers.tick, purge: () => timers.tick(hourMs) };
 }
 
 test("a key whose limits are purged while its request waits is served as a new one", { skip }, async (context) => {
@@ -93,6 +93,20 @@ test("a purge under way ends with its piece when the engine is closed, which wai
   assert.equal(pool.totalCount - pool.idleCount, 1, "only the holder's connection is in use");
   assert.ok((await query("SELECT FROM animal_store.commits")).length > 0);
   assert.deepEqual(reports, []);
+});
+
+test("the first purge is 5 minutes after a start, and the next one an hour later", { skip }, async (context) => {
+  const { query, tick } = await start(context);
+  const old = "INSERT INTO animal_store.commits (id, at) VALUES (gen_random_uuid(), '-infinity')";
+  const isEmpty = async () => (await query("SELECT FROM animal_store.commits")).length === 0;
+  await query(old);
+  tick(hourMs / 12);
+  await until("it is purged", isEmpty);
+  await query(old);
+  tick(hourMs - 1);
+  assert.equal(await isEmpty(), false);
+  tick(1);
+  await until("it is purged again", isEmpty);
 });
 
 test("a purge that fails is reported, and the next one removes what it left", { skip }, async (context) => {
