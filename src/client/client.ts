@@ -51,7 +51,8 @@ export class Pets {
       return `${JSON.stringify(name)}:${typeof value === "bigint" ? value : (JSON.stringify(value) ?? "null")}`;
     });
     const content = `{${texts.join()}}`;
-    return this.#writePet({ method: "POST", target: "/pets", content }, optionsOf(options, ["idempotencyKey"]));
+    const known = optionsOf(options, ["signal", "idempotencyKey"]);
+    return this.#writePet({ method: "POST", target: "/pets", content }, known);
   }
 
   /** If there is no animal with the id, the code is "pet_not_found". */
@@ -69,7 +70,7 @@ export class Pets {
 
   /** One page. */
   async list(options?: ListOptions): Promise<PetPage> {
-    const { signal, ...query } = optionsOf(options, ["status", "limit", "after"]);
+    const { signal, ...query } = optionsOf(options, ["signal", "status", "limit", "after"]);
     const entries = Object.entries(query).filter(([, value]) => value !== undefined);
     const parameters = entries.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join("&");
     const response = await this.#send({ target: `/pets?${parameters}`, signal });
@@ -135,7 +136,7 @@ function check(isRight: boolean, rule: string, received: unknown): void {
 /** The request that changes or removes the animal if its status is one of `from`, and the other options. */
 function conditional(id: number, options: ChangeOptions): readonly [Omit<ApiRequest, "method">, WriteOptions] {
   checkId(id);
-  const { from, ...others } = optionsOf(options, ["from", "idempotencyKey"]);
+  const { from, ...others } = optionsOf(options, ["signal", "from", "idempotencyKey"]);
   const names = [from].flat();
   const isRight = names.length > 0 && names.every((name) => statuses.includes(name));
   check(isRight, `from must be ${statuses.join(", ").replace(/,(?= \w+$)/, " or")}, or several`, from);
@@ -173,16 +174,12 @@ function objectOf<Value extends object>(value: Value | null | undefined): Value 
   return value ?? ({} as Value);
 }
 
-/** The options of a call, all of which have `signal`. A misspelt one would otherwise be ignored without a word. */
-function optionsOf<Options extends object>(value: Options | null | undefined, others: readonly string[] = []): Options {
+/** A misspelt option would otherwise be ignored without a word. */
+function optionsOf<Options extends object>(value: Options | null | undefined, known = ["signal"]): Options {
   const options = objectOf(value);
-  checkNames(options, ["signal", ...others]);
-  return options;
-}
-
-function checkNames(options: object, known: readonly string[]): void {
   const unknown = Object.keys(options).find((name) => !known.includes(name));
   check(unknown === undefined, `an option must be one of ${known.join(", ")}`, unknown);
+  return options;
 }
 
 /** A proxy's text may repeat the request. A part of a key is replaced too. */
@@ -246,56 +243,30 @@ export function errorOf({ status, text, field }: ApiResponse): AnimalStoreError 
 const responseMs = 30_000;
 /** The longest wait that the service asks for; a proxy may ask for a year. */
 const waitMsMax = 86_400_000;
-/** One more refusal, each in a second of its own, would be a ban. */
-const refusalsMax = 9;
-const minuteMs = 60_000;
-/**
- * How many requests may be under way. On a slow link, or if a browser holds some back, each may reach the service in a
- * second of its own after the first 429.
- */
-const underWayMax = refusalsMax;
+/** So many requests may be under way: on a slow link each may be refused in a second of its own, and ten are a ban. */
+const underWayMax = 9;
 
-/**
- * Matches failures that would come again: a certificate, a port or an address that Node, Bun or Deno refuses, each in
- * its words, or a port that speaks no TLS.
- */
-const hopeless = /CERT|WRONG_VERSION|_SIGNATURE|peer cert|bad port|are blocked|INVALID_URL|(nvalid|parse|absolute) URL/;
+/** Matches failures that would come again: of a certificate, of a port that fetch refuses, or that speaks no TLS. */
+const hopeless = /CERT|WRONG_VERSION|_SIGNATURE|peer cert|bad port|are blocked/;
 const unknownName = /ENOTFOUND|not known/;
 const refusedConnection = /ECONNREFUSED|Connection refused/;
 
-interface Call {
-  readonly endMs: number;
-  readonly tries: number;
-  readonly signal: AbortSignal | undefined;
-}
-
-/** The time in which a 429 makes all calls wait. Times are those of `performance.now()`. */
-interface Pause {
-  readonly beganMs: number;
-  readonly error: AnimalStoreError;
-  readonly untilMs: number;
-  /** From then on one call looks whether the pause is over: the operator may have ended it. */
-  lookMs: number;
-  /** The most seconds in which the service can have refused requests. */
-  readonly refusals: number;
-}
-
-const noPause = { untilMs: 0, lookMs: 0, refusals: 0 } as const;
-
 const now = (): number => performance.now();
+/** Does without `randomUUID`, which pages have over HTTPS only. */
+const createKey = (): string => crypto.getRandomValues(new Uint32Array(4)).join("-");
 
 /**
  * Any number of calls may use it at once. A request is sent again after a broken connection, 408, 429 and 5xx, an add,
- * a change or a removal with the same `Idempotency-Key`. After 429 no call sends anything as long as `Retry-After`
- * says, but one looks after 1, 2, 4, 8, … minutes: eight times at most, and never again once the key is banned.
+ * a change or a removal with the same `Idempotency-Key`. After 429 no call sends anything before `Retry-After`.
  */
 export class AnimalStoreClient {
-  readonly pets = new Pets((request) => this.#send(request), randomKey);
-  readonly #options: ClientOptions & { readonly timeoutMs: number; readonly triesMax: number };
+  readonly pets = new Pets((request) => this.#send(request), createKey);
+  readonly #options: Readonly<{ url: string; key: string; timeoutMs: number; triesMax: number }>;
   /** Each function wakes a call that waits for its turn. In the order in which the calls came. */
   readonly #waiting = new Set<() => void>();
   #underWayCount = 0;
-  #pause: Pause | undefined;
+  /** The time in which no call sends, by `performance.now()`; undefined once a request was served after it. */
+  #pause: { readonly beganMs: number; readonly untilMs: number; readonly error: AnimalStoreError } | undefined;
   #hasResponse = false;
 
   /**
@@ -303,8 +274,7 @@ export class AnimalStoreClient {
    * @throws {RangeError} another option is wrong, or unknown
    */
   constructor(options: ClientOptions) {
-    const { url, key, timeoutMs, triesMax } = options;
-    checkNames(options, ["url", "key", "timeoutMs", "triesMax"]);
+    const { url, key, timeoutMs, triesMax } = optionsOf(options, ["url", "key", "timeoutMs", "triesMax"]);
     let address = "";
     try {
       address = new Request(url).url; // In a page it may be relative. "localhost:3000/v1" has the scheme "localhost".
@@ -319,7 +289,7 @@ export class AnimalStoreClient {
       const advice = /\s$|^\s/.test(key) ? " and has no white space around it" : "";
       throw new TypeError(`key must be an API key, which begins with as_${advice}`);
     }
-    this.#options = { url, key, timeoutMs: Number(timeoutMs ?? 120_000), triesMax: Number(triesMax ?? 10) };
+    this.#options = { url: address, key, timeoutMs: Number(timeoutMs ?? 120_000), triesMax: Number(triesMax ?? 10) };
     check(this.#options.timeoutMs > 0, "timeoutMs must be positive", timeoutMs);
     check(this.#options.triesMax > 0, "triesMax must be positive", triesMax);
   }
@@ -337,54 +307,47 @@ export class AnimalStoreClient {
     const signal = request.signal == null ? undefined : AbortSignal.any([request.signal]);
     let mayBeOwn = false;
     for (let tries = 1, last: AnimalStoreError | undefined; ; tries++) {
-      if (await this.#turn(endMs, signal, last)) {
-        tries--; // This request only looks whether the pause is over.
-      }
-      const { outcome, isFinal, untilMs } = await this.#try(request, { endMs, tries, signal }).finally(() => {
-        this.#underWayCount--;
-        this.#wakeFirst();
-      });
+      await this.#turn(endMs, signal, last);
+      const sentMs = now();
+      const { outcome, againMs } = await this.#exchange(request, endMs, signal)
+        .then((outcome) => ({ outcome, againMs: this.#judge(outcome, sentMs, tries) }))
+        .finally(() => {
+          this.#underWayCount--;
+          this.#wakeFirst();
+        });
       if (!(outcome instanceof AnimalStoreError)) {
         return { ...outcome, mayBeOwn };
       }
-      if (isFinal || tries >= triesMax || untilMs > endMs) {
+      if (againMs === undefined || tries >= triesMax || againMs > endMs) {
         throw outcome;
       }
       const isRefusal = outcome.status === 429;
-      await (!isRefusal && sleep(untilMs, signal));
+      await (!isRefusal && sleep(againMs, signal));
       mayBeOwn ||= !isRefusal && !refusedConnection.test(outcome.message);
       last = outcome;
     }
   }
 
-  /**
-   * Waits until the call may send, and counts it as under way. Returns true if it only looks and the others wait on.
-   * @param last the outcome of the try before
-   */
-  async #turn(endMs: number, signal: AbortSignal | undefined, last?: AnimalStoreError): Promise<boolean> {
+  /** Waits until the call may send, and counts it as under way. @param last the outcome of the try before */
+  async #turn(endMs: number, signal: AbortSignal | undefined, last?: AnimalStoreError): Promise<void> {
     try {
       for (;;) {
         signal?.throwIfAborted();
-        const pause = this.#pause !== undefined && this.#pause.untilMs > now() ? this.#pause : undefined;
-        const { lookMs = 0, untilMs = endMs } = pause ?? {};
-        const isFree = this.#underWayCount < underWayMax;
-        if (isFree && lookMs <= now() && now() < endMs) {
-          this.#underWayCount++;
-          if (pause !== undefined) {
-            pause.lookMs = 2 * now() - pause.beganMs;
-          }
-          return pause !== undefined;
-        }
-        if (pause !== undefined && untilMs > endMs) {
-          const leftMs = Math.round(untilMs - now()); // A sum of two times is not exact, and may be a hair too late.
-          const retryAfter = pause.error.retryAfter && Math.ceil(leftMs / 1_000);
+        const pause = (this.#pause?.untilMs ?? 0) > now() ? this.#pause : undefined;
+        if (pause !== undefined && pause.untilMs > endMs) {
+          // Rounded before: a sum of two times is not exact, and may be a hair too late.
+          const retryAfter = pause.error.retryAfter && Math.ceil(Math.round(pause.untilMs - now()) / 1_000);
           throw new AnimalStoreError(pause.error.message, { ...pause.error, retryAfter });
         }
         if (endMs <= now()) {
           const message = `Not sent: ${underWayMax} other calls of this client had no response within timeoutMs`;
           throw last ?? new AnimalStoreError(message, { code: "no_response" });
         }
-        await sleep(isFree ? Math.min(lookMs, untilMs) : untilMs, signal, this.#waiting);
+        if (pause === undefined && this.#underWayCount < underWayMax) {
+          this.#underWayCount++;
+          return;
+        }
+        await sleep(pause?.untilMs ?? endMs, signal, this.#waiting);
       }
     } catch (error) {
       this.#wakeFirst(); // It may have been this call's turn.
@@ -397,81 +360,62 @@ export class AnimalStoreClient {
     first?.();
   }
 
-  /** Begins the pause, or goes on with it. Returns its end. */
-  #refuse(error: AnimalStoreError, sentMs: number, backoffMs: number): number {
-    const { beganMs, untilMs: endedMs, lookMs, refusals } = this.#pause ?? { ...noPause, beganMs: now() };
-    // Requests under way when the pause began may have been refused in seconds of their own.
-    const isLate = refusals > 0 && sentMs <= beganMs;
-    const count = isLate ? Math.max(refusals, 2 + Math.floor((now() - beganMs) / 1_000)) : refusals + 1;
-    const isLast = count >= refusalsMax;
-    // A page may not see `Retry-After`: then the wait is a minute, later as long as the pause has lasted so far.
-    const hiddenMs = isLast ? waitMsMax : Math.max(minuteMs, endedMs - beganMs);
-    const { code, retryAfter = hiddenMs / 1_000 } = error;
-    const hasLooks = !isLast && code !== "key_banned" && retryAfter === error.retryAfter;
-    const nextMs = hasLooks ? Math.max(lookMs, now() + minuteMs) : Infinity;
-    const untilMs = now() + Math.min(Math.max(1_000 * retryAfter, backoffMs), waitMsMax);
-    this.#setPause({ beganMs, error, untilMs, lookMs: nextMs, refusals: count });
+  /** Returns when to send again, or undefined if that is of no use. A 429 begins the pause, or goes on with it. */
+  #judge(outcome: ApiResponse | AnimalStoreError, sentMs: number, tries: number): number | undefined {
+    const { status = 500, code, retryAfter } = outcome as AnimalStoreError; // A response has a status.
+    const { beganMs, untilMs: endedMs } = this.#pause ?? { beganMs: now(), untilMs: Infinity };
+    if (status < 500 && status !== 408 && status !== 429) {
+      if (sentMs >= endedMs && code !== "unexpected_response") {
+        this.#pause = undefined; // Only a request within the limit comes that far.
+      }
+      return undefined;
+    }
+    // The random part keeps many clients from coming back at once.
+    const backoffMs = Math.min(100 * 2 ** tries, 10_000) * (0.5 + Math.random() / 2);
+    if (status !== 429) {
+      return now() + Math.min(1_000 * (retryAfter ?? 0), waitMsMax) + backoffMs;
+    }
+    // A page may not see `Retry-After`. With these waits a day that is used up has ended before ten refusals are a ban.
+    const askedMs = retryAfter === undefined ? Math.max(60_000, 3 * (now() - beganMs)) : 1_000 * retryAfter;
+    const untilMs = now() + Math.min(Math.max(askedMs, backoffMs), waitMsMax);
+    this.#pause = { beganMs, untilMs, error: outcome as AnimalStoreError };
+    this.#waiting.forEach((wake) => wake()); // They may no longer have the time.
     return untilMs;
   }
 
-  /** Wakes all calls that wait: they may send now, or may no longer have the time. */
-  #setPause(pause: Pause | undefined): void {
-    this.#pause = pause;
-    this.#waiting.forEach((wake) => wake());
-  }
-
-  /** Sends once, and may begin or end the pause. @throws {AnimalStoreError} no further try would succeed */
-  async #try(request: ApiRequest, call: Call) {
-    const sentMs = now();
-    const outcome = await this.#exchange(request, call);
-    const { status = 500, code, retryAfter = 0 } = outcome as AnimalStoreError; // A response has a status.
-    const isFinal = status < 500 && status !== 408 && status !== 429;
-    if (isFinal && code !== "unexpected_response" && this.#pause !== undefined && sentMs > this.#pause.beganMs) {
-      this.#setPause(undefined); // Only a request within the limit comes that far.
-    }
-    // The random part keeps many clients from coming back at once.
-    const backoffMs = Math.min(100 * 2 ** call.tries, 10_000) * (0.5 + Math.random() / 2);
-    const askedMs = Math.min(1_000 * retryAfter, waitMsMax);
-    const isRefusal = outcome instanceof AnimalStoreError && status === 429;
-    const untilMs = isRefusal ? this.#refuse(outcome, sentMs, backoffMs) : now() + askedMs + backoffMs;
-    return { outcome, isFinal, untilMs };
-  }
-
-  async #exchange(request: ApiRequest, { endMs, signal }: Call): Promise<ApiResponse | AnimalStoreError> {
+  /** Sends once. @throws {AnimalStoreError} no further try would succeed */
+  async #exchange(request: ApiRequest, endMs: number, signal?: AbortSignal): Promise<ApiResponse | AnimalStoreError> {
     const { method = "GET", target, fields, content = null } = request;
     const { url, key } = this.#options;
     const limit = AbortSignal.timeout(Math.min(responseMs, Math.max(0, Math.ceil(endMs - now()))));
+    const init: RequestInit = {
+      method,
+      headers: { ...fields, ...(content && { "Content-Type": "application/json" }), Authorization: `Bearer ${key}` },
+      body: content,
+      redirect: "manual", // The key is for this address only.
+      signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
+      ...("cache" in Request.prototype && ({ cache: "no-store" } as const)), // Some frameworks cache, some lack it.
+    };
+    // Not a Request: replacements of `fetch` take a text. What throws here is no failure of the network.
+    const sending = fetch(url.replace(/\/$/, "") + target, init);
+    let answer: ApiResponse;
     try {
-      // Not a Request: every replacement of `fetch` takes an address and its options.
-      const response = await fetch(url.replace(/\/$/, "") + target, {
-        method,
-        headers: { ...fields, ...(content && { "Content-Type": "application/json" }), Authorization: `Bearer ${key}` },
-        body: content,
-        redirect: "manual", // The key is for this address only.
-        signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
-        ...("cache" in Request.prototype && { cache: "no-store" }), // Some frameworks cache. Some workers lack it.
-      });
+      const response = await sending;
       const { status, headers } = response;
-      const answer = { status, text: await response.text(), field: (name: string) => headers.get(name) };
-      this.#hasResponse = true;
-      return response.ok ? answer : errorOf(answer);
+      answer = { status, text: await response.text(), field: (name) => headers.get(name) };
     } catch (cause) {
       signal?.throwIfAborted();
       const { code, reason, message } = rootOf(cause);
-      const details = { code: "no_response", cause } as const;
-      const error = new AnimalStoreError(`No response of ${url}: ${reason || message || code}`, details);
-      const text = `${code} ${message}`;
-      if (hopeless.test(text) || (!this.#hasResponse && unknownName.test(text))) {
+      const said = `No response of ${url}: ${reason || message || code}`;
+      const error = new AnimalStoreError(said, { code: "no_response", cause });
+      if (hopeless.test(`${code} ${message}`) || (!this.#hasResponse && unknownName.test(`${code} ${message}`))) {
         throw error;
       }
       return error;
     }
+    this.#hasResponse = true;
+    return answer.status >= 200 && answer.status < 300 ? answer : errorOf(answer);
   }
-}
-
-/** Does without `randomUUID`, which pages have over HTTPS only. */
-function randomKey(): string {
-  return crypto.getRandomValues(new Uint32Array(4)).join("-");
 }
 
 /** The innermost cause. Its `reason`, if any, is OpenSSL's; its message has a file and line besides. */

@@ -78,7 +78,7 @@ export type ErrorCode = ServiceErrorCode | "no_response" | "unexpected_response"
 
 export interface ClientOptions {
   /** The address of the API, such as "https://example.com/v1". */
-  readonly url: string;
+  readonly url: string | URL;
   readonly key: string;
   /** How long a call may take, with all its tries and waits (default 120,000 ms). */
   readonly timeoutMs?: number | undefined;

@@ -246,6 +246,18 @@ test("a call that waits for its turn fails at once when a pause begins that is l
   await first;
 });
 
+test("a request that was sent before a pause, and is served in it, does not end it", async (context) => {
+  const { pets, sent, answer, paths } = await holding(context, { timeoutMs: 5_000 });
+  const refused = pets.list().catch((error: AnimalStoreError) => error.code);
+  const served = pets.list();
+  await sent(2);
+  answer(429, errorJson("rate_limited"), { "Retry-After": "100" });
+  answer();
+  await Promise.allSettled([refused, served]);
+  await assert.rejects(pets.list(), { code: "rate_limited" });
+  assert.equal(paths.length, 2);
+});
+
 test("a call whose time ends while it waits for its turn was not sent, and says so", async (context) => {
   const { pets, first, open, paths } = await fullClient(context);
   skipWaits(context);
