@@ -1,10 +1,10 @@
 /** The library's public exports, and nothing else. Importing it starts nothing. */
 
-export { AnimalStoreError, type Pets } from "./client/client.ts";
+export { AnimalStoreError, type Pets, petToJson } from "./client/client.ts";
 export type {
-  CallOptions, ChangeOptions, ErrorCode, ListOptions, NewPet, Pet, PetPage, PetStatus, WriteOptions, WrittenPet,
+  CallOptions, ChangeOptions, ErrorCode, ListOptions, NewPet, Pet, PetChange, PetPage, PetState, PetStatus,
+  VersionedPet, WriteOptions, WrittenPet,
 } from "./client/types.ts";
-export { petToJson } from "./pets/pet.ts";
 export { openAnimalStore, type AnimalStore, type KeyAdministration } from "./service.ts";
 export type { AnimalStoreOptions } from "./options.ts";
 export { FolderInUseError } from "./disk/lock.ts";

@@ -18,7 +18,7 @@ const testLineWidthMax = 150;
 const functionLinesMax = 70;
 const fileLinesMax = 400;
 /** A page loads it alone, so it cannot be divided. */
-const clientLinesMax = 500;
+const clientLinesMax = 460;
 
 interface SourceFile {
   /** From the project's folder, with slashes. */
@@ -63,7 +63,7 @@ const modules: Readonly<Record<string, readonly string[]>> = {
   ],
   "index.ts": [
     ...["service.ts", "options.ts", "postgres", "openapi", "client"],
-    ...["store", "disk", "keys", "limits", "pets", "http"],
+    ...["store", "disk", "keys", "limits", "http"],
   ],
   cli: [
     ...["service.ts", "options.ts", "transfer", "folder", "postgres", "observe", "store", "disk"],

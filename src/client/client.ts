@@ -1,8 +1,8 @@
 /** The client, for Node, browsers, Deno and Bun. It imports types only, so a page needs this file alone. */
 
 import type {
-  ApiRequest, ApiResponse, CallOptions, ChangeOptions, ClientOptions, ErrorCode, Limits, ListOptions, NewPet, Pet,
-  PetPage, PetStatus, WriteOptions, WrittenPet,
+  ApiRequest, ApiResponse, CallOptions, ChangeOptions, ClientOptions, ErrorCode, Integers, Limits, ListOptions, NewPet,
+  Pet, PetChange, PetPage, PetState, PetStatus, VersionedPet, WriteOptions, WrittenPet,
 } from "./types.ts";
 
 export type * from "./types.ts";
@@ -18,6 +18,8 @@ export class AnimalStoreError extends Error {
   declare readonly retryAfter: number | undefined;
   /** With "precondition_failed": what the animal is now. */
   declare readonly petStatus: PetStatus | undefined;
+  /** With "precondition_failed": its version, unless something in between hides the `ETag`. */
+  declare readonly petVersion: number | undefined;
 
   /** @internal */
   constructor(message: string, details: Partial<AnimalStoreError>) {
@@ -46,45 +48,34 @@ export class Pets {
 
   /** Resolves when the animal is on disk. */
   async add(newPet: NewPet, options?: WriteOptions): Promise<WrittenPet> {
-    const members = Object.entries(checkIntegers(objectOf(newPet))).filter(([, value]) => value !== undefined);
-    const texts = members.map(([name, value]) => {
-      return `${JSON.stringify(name)}:${typeof value === "bigint" ? value : (JSON.stringify(value) ?? "null")}`;
-    });
-    const content = `{${texts.join()}}`;
+    const content = jsonOf(checkIntegers(objectOf(newPet)));
     const known = optionsOf(options, ["signal", "idempotencyKey"]);
     return this.#writePet({ method: "POST", target: "/pets", content }, known);
   }
 
-  /** If there is no animal with the id, the code is "pet_not_found". */
-  async get(id: number, options?: CallOptions): Promise<Pet> {
+  /**
+   * If there is no animal with the id, the code is "pet_not_found". The operation that this calls is deprecated, but a
+   * list has no versions. The release that removes it will have a client that needs it no more.
+   */
+  async get(id: number, options?: CallOptions): Promise<VersionedPet> {
     checkId(id);
-    const { signal } = optionsOf(options);
-    const response = await this.#send({ target: `/pets?after=${id - 1}&limit=1`, signal });
-    const [pet] = petsIn(response);
-    if (pet?.id !== id) {
-      const details = { code: "pet_not_found", status: 404, requestId: requestIdOf(response) } as const;
-      throw new AnimalStoreError(`There is no animal with the id ${id}.`, details);
-    }
-    return pet;
+    return petIn(await this.#send({ target: `/pets/${id}`, signal: optionsOf(options).signal }));
   }
 
   /** One page. */
   async list(options?: ListOptions): Promise<PetPage> {
-    const { signal, ...query } = optionsOf(options, ["signal", "status", "limit", "after"]);
-    const entries = Object.entries(query).filter(([, value]) => value !== undefined);
+    const { signal, ...query } = optionsOf(options, ["signal", "status", "categoryId", "limit", "after"]);
+    const entries = Object.entries(checkIntegers(query, "optional")).filter(([, value]) => value !== undefined);
     const parameters = entries.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join("&");
     const response = await this.#send({ target: `/pets?${parameters}`, signal });
-    const pets = petsIn(response);
+    const pets = read(response, (all: readonly Pet[]) => all.map((pet) => checkIntegers(pet)));
     const link = response.field("Link");
-    if (link != null) {
-      const next = /[?&]after=(\d+)[^>]*>; rel="next"/.exec(link);
-      return { pets, nextAfter: next === null ? undefined : Number(next[1]) };
-    }
     // The last page has no link, but a proxy may have hidden or dropped it: then a catalogue must not end in silence.
-    return { pets, nextAfter: pets.length < (query.limit ?? 20) ? undefined : pets.at(-1)?.id };
+    const hasNext = link == null ? pets.length >= (query.limit ?? 20) : /[?&]after=\d+[^>]*>; rel="next"/.test(link);
+    return { pets, nextAfter: hasNext ? pets.at(-1)?.id : undefined };
   }
 
-  /** All pages. An animal that exists when it begins, and keeps its status, comes exactly once. */
+  /** All pages. An animal that exists when it begins, and keeps what the options ask for, comes exactly once. */
   async *all(options?: ListOptions): AsyncGenerator<Pet, void, undefined> {
     const { limit = 100, after = 0, ...query } = objectOf(options);
     for (let next: number | undefined = after; next !== undefined; ) {
@@ -94,13 +85,18 @@ export class Pets {
     }
   }
 
-  /** Resolves when the change is on disk. If the status is none of `from`, the code is "precondition_failed". */
-  async changeStatus(id: number, status: PetStatus, options: ChangeOptions): Promise<WrittenPet> {
+  /** Resolves when the change is on disk. If the animal is not as `from` says, the code is "precondition_failed". */
+  async change(id: number, change: PetChange, options: ChangeOptions): Promise<WrittenPet> {
     const [request, others] = conditional(id, options);
-    return this.#writePet({ method: "PATCH", ...request, content: JSON.stringify({ status }) }, others);
+    const content = jsonOf(checkIntegers(objectOf(change), "optional"));
+    return this.#writePet({ method: "PATCH", ...request, content }, others);
   }
 
-  /** Takes back a mistake. Resolves when the removal is on disk; otherwise as `changeStatus`. */
+  changeStatus(id: number, status: PetStatus, options: ChangeOptions): Promise<WrittenPet> {
+    return this.change(id, { status }, options);
+  }
+
+  /** Takes back a mistake. Resolves when the removal is on disk; otherwise as `change`. */
   async remove(id: number, options: ChangeOptions): Promise<void> {
     const [request, others] = conditional(id, options);
     const response = await this.#write({ method: "DELETE", ...request }, others);
@@ -111,9 +107,9 @@ export class Pets {
 
   async #writePet(request: ApiRequest, options: WriteOptions): Promise<WrittenPet> {
     const response = await this.#write(request, options);
-    const isKeyOwn = options.idempotencyKey != null && !response.mayBeOwn;
-    const isReplay = isKeyOwn && response.field("Idempotent-Replayed") === "true";
-    return { ...read(response, checkIntegers<Pet>), ...(isReplay && { isReplay }) };
+    const isToldApart = options.idempotencyKey != null && !response.mayBeOwn;
+    const isReplay = isToldApart && response.field("Idempotent-Replayed") === "true";
+    return { ...petIn(response), ...(isReplay && { isReplay }) };
   }
 
   #write(request: ApiRequest, { signal, idempotencyKey }: WriteOptions): Promise<ApiResponse> {
@@ -133,14 +129,19 @@ function check(isRight: boolean, rule: string, received: unknown): void {
   }
 }
 
-/** The request that changes or removes the animal if its status is one of `from`, and the other options. */
+/** The request that changes or removes the animal if it is as `from` says, and the other options. */
 function conditional(id: number, options: ChangeOptions): readonly [Omit<ApiRequest, "method">, WriteOptions] {
   checkId(id);
   const { from, ...others } = optionsOf(options, ["signal", "from", "idempotencyKey"]);
-  const names = [from].flat();
-  const isRight = names.length > 0 && names.every((name) => statuses.includes(name));
-  check(isRight, `from must be ${statuses.join(", ").replace(/,(?= \w+$)/, " or")}, or several`, from);
-  const fields = { "If-Match": names.map((name) => `"${name}"`).join(", ") };
+  const isAnimal = Object(from) === from && !Array.isArray(from);
+  const { id: ownId = id, status, version } = (isAnimal ? from : {}) as Partial<PetState>;
+  check(ownId === id, `from must be animal ${id}, or a status`, ownId);
+  const hasVersion = Number.isSafeInteger(version) && Number(version) > 0;
+  check(!isAnimal || hasVersion, "from must have its version: get() the animal, as list() shows none", version);
+  const names = isAnimal ? [status] : [from].flat();
+  const isRight = names.length > 0 && names.every((name) => statuses.includes(name as string));
+  check(isRight, `from must be ${statuses.join(", ")}, several, or an animal with its version`, from);
+  const fields = { "If-Match": names.map((name) => `"${name}${isAnimal ? `-${version}` : ""}"`).join(", ") };
   return [{ target: `/pets/${id}`, fields }, others];
 }
 
@@ -151,19 +152,17 @@ function checkId(id: number): void {
 /** The types of these tables make the compiler ask for each status and each integer of types.ts. */
 const statuses = Object.keys({ available: 0, pending: 0, sold: 0 } satisfies Record<PetStatus, 0>);
 
-type IntegerOf<Animal> = { [Name in keyof Animal]-?: bigint extends Animal[Name] ? Name : never }[keyof Animal];
-type Presence<Value> = undefined extends Value ? "optional" : "required";
-
-const integers: { readonly [Name in IntegerOf<NewPet>]: Presence<NewPet[Name]> } = {
+const integers: Integers = {
   categoryId: "required",
 };
 
-function checkIntegers<Animal extends object>(pet: Animal): Animal {
-  for (const [name, presence] of Object.entries<"required" | "optional">(integers)) {
+/** @param presence "optional" if any of them may be absent */
+function checkIntegers<Animal extends object>(pet: Animal, presence: "required" | "optional" = "required"): Animal {
+  for (const [name, ofMember] of Object.entries<string>(integers)) {
     const value: unknown = pet[name as never];
-    const isAbsent = value === undefined && presence === "optional";
-    const isRight = isAbsent || typeof value === "bigint" || Number.isSafeInteger(value);
-    check(isRight, `${name} must be a safe integer or a bigint`, value);
+    const isAbsent = value === undefined && [presence, ofMember].includes("optional");
+    const isInteger = typeof value === "bigint" || Number.isSafeInteger(value);
+    check(isAbsent || isInteger, `${name} must be a safe integer or a bigint`, value);
   }
   return pet;
 }
@@ -182,13 +181,39 @@ function optionsOf<Options extends object>(value: Options | null | undefined, kn
   return options;
 }
 
+/** One animal or several as the API has them, in exact JSON: `JSON.stringify` throws at a long `categoryId`. */
+export function petToJson(pets: Pet | readonly Pet[]): string {
+  const texts = [pets].flat().map((pet) => {
+    const { version: _, isReplay: __, ...members } = pet as Partial<WrittenPet>;
+    return jsonOf(checkIntegers(members));
+  });
+  return Array.isArray(pets) ? `[${texts.join()}]` : texts.join();
+}
+
+/** Leaves out what is undefined, as `JSON.stringify` does. What is none of JSON's becomes null, which is refused. */
+function jsonOf(members: object): string {
+  const given = Object.entries(members).filter(([, value]) => value !== undefined);
+  const texts = given.map(([name, value]) => {
+    return `${JSON.stringify(name)}:${typeof value === "bigint" ? value : (JSON.stringify(value) ?? "null")}`;
+  });
+  return `{${texts.join()}}`;
+}
+
 /** A proxy's text may repeat the request. A part of a key is replaced too. */
 function withoutKeys(text: string): string {
   return text.replace(/as_\w+/g, "as_…");
 }
 
-function petsIn(response: ApiResponse): Pet[] {
-  return read(response, (pets: readonly Pet[]) => pets.map(checkIntegers<Pet>));
+function petIn(response: ApiResponse): VersionedPet {
+  return { ...read(response, (pet: Pet) => checkIntegers(pet)), version: tagIn(response).petVersion };
+}
+
+/** An entity tag. A proxy that compresses may have made it weak, or `"sold-7-gzip"`, which is version 7 too. */
+const tagPattern = new RegExp(`"(${statuses.join("|")})(?:-(\\d+))?`);
+
+function tagIn({ field }: Pick<ApiResponse, "field">): Pick<AnimalStoreError, "petStatus" | "petVersion"> {
+  const [, status, version] = tagPattern.exec(field("ETag") ?? "") ?? [];
+  return { petStatus: status as PetStatus | undefined, petVersion: Number(version) || undefined };
 }
 
 function read<Parsed, Value = Parsed>(response: ApiResponse, convert: (parsed: Parsed) => Value): Value {
@@ -214,10 +239,6 @@ function exactInteger(_: string, value: unknown): unknown {
   return digits === undefined ? value : Number.isSafeInteger(Number(digits)) ? Number(digits) : BigInt(digits);
 }
 
-function requestIdOf({ field }: Pick<ApiResponse, "field">): string | undefined {
-  return withoutKeys(field("X-Request-Id") ?? "") || undefined;
-}
-
 /** Matches the content of an error. Its message, a string of JSON, is matched to the end: a proxy may send anything. */
 const errorPattern =
   /^\{"code":"(\w+)","message":("(?:[^"\\\0-\x1f]|\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4}))*"),"status":\d+\}$/;
@@ -228,15 +249,14 @@ export function errorOf({ status, text, field }: ApiResponse): AnimalStoreError 
   const dateMs = Date.parse(after) - (Date.parse(field("Date") ?? "") || Date.now());
   const seconds = Math.ceil(Number.isNaN(Number(after)) ? dateMs / 1_000 : Number(after));
   const retryAfter = seconds >= 0 ? seconds : undefined;
-  const details = { status, requestId: requestIdOf({ field }), retryAfter };
+  const details = { status, requestId: withoutKeys(field("X-Request-Id") ?? "") || undefined, retryAfter };
   const [, code, said] = errorPattern.exec(text) ?? [];
   if (said === undefined) {
     const message = `HTTP ${status}, but no response of an animal store: ${withoutKeys(text).slice(0, 200)}`;
     return new AnimalStoreError(message, { ...details, code: "unexpected_response" });
   }
-  // A proxy that compresses may have made the tag weak, or "sold-gzip".
-  const petStatus = status === 412 ? (/"([a-z]+)/.exec(field("ETag") ?? "")?.[1] as PetStatus) : undefined;
-  return new AnimalStoreError(JSON.parse(said), { ...details, code: code as ErrorCode, petStatus });
+  const pet = status === 412 ? tagIn({ field }) : {};
+  return new AnimalStoreError(JSON.parse(said), { ...details, code: code as ErrorCode, ...pet });
 }
 
 /** A response that takes longer is not waited for. */

@@ -13,8 +13,14 @@ export interface Pet {
   readonly status: PetStatus;
 }
 
+/** What a call about one animal resolves to: what `from` takes. */
+export interface VersionedPet extends Pet {
+  /** 1 when the animal is added, one more with each change. Undefined if something in between hides the `ETag`. */
+  readonly version: number | undefined;
+}
+
 /** What a call that adds or changes resolves to. */
-export interface WrittenPet extends Pet {
+export interface WrittenPet extends VersionedPet {
   /** An earlier call with the same `idempotencyKey` did this: it is the animal as it was then. */
   readonly isReplay?: true;
 }
@@ -27,6 +33,9 @@ export interface NewPet {
   /** Default "available". */
   readonly status?: PetStatus | undefined;
 }
+
+/** The members that get another value: at least one. */
+export type PetChange = { readonly [Name in keyof NewPet]?: NewPet[Name] | undefined };
 
 export interface PetPage {
   /** Ascending by id. */
@@ -42,6 +51,7 @@ export interface CallOptions {
 
 export interface ListOptions extends CallOptions {
   readonly status?: PetStatus | undefined;
+  readonly categoryId?: number | bigint | undefined;
   /** The most animals of a page: 1 to 100 (default 20; for `all` 100). */
   readonly limit?: number | undefined;
   /** Only animals with a greater id. */
@@ -54,8 +64,15 @@ export interface WriteOptions extends CallOptions {
 }
 
 export interface ChangeOptions extends WriteOptions {
-  /** The statuses that the animal may have before the change. */
-  readonly from: PetStatus | readonly PetStatus[];
+  /** What the animal must be before the change: of a status, of one of several, or as it was in a version. */
+  readonly from: PetStatus | readonly PetStatus[] | PetState;
+}
+
+/** An animal as it was in a version, or what is kept of it. */
+export interface PetState {
+  readonly id?: number | undefined;
+  readonly status: PetStatus;
+  readonly version: number | undefined;
 }
 
 export interface Quota {
@@ -85,6 +102,12 @@ export interface ClientOptions {
   /** How often a request is sent, at most (default 10). */
   readonly triesMax?: number | undefined;
 }
+
+/** @internal The integers of an animal, so that the compiler asks for each of them. */
+export type Integers = {
+  readonly [Name in keyof NewPet as bigint extends NewPet[Name] ? Name : never]-?:
+    undefined extends NewPet[Name] ? "optional" : "required";
+};
 
 /** @internal */
 export interface ApiRequest extends CallOptions {

@@ -3,7 +3,7 @@
 import { type ApiRequest, type ApiResponse, errorOf } from "../client/client.ts";
 import { errorResponse, type Response } from "../http/response.ts";
 import type { PetStore } from "../pets/pet-store.ts";
-import { changePet, createPet, listPets, type PetRequest, removePet } from "./handlers.ts";
+import { changePet, createPet, getPet, listPets, type PetRequest, removePet } from "./handlers.ts";
 import { storeErrorCode } from "./responder.ts";
 
 /** The owner of the `Idempotency-Key` values that the program uses, as an API key is of its own. */
@@ -49,7 +49,8 @@ type Method = NonNullable<ApiRequest["method"]>;
 
 async function respond(method: Method, request: PetRequest, content: Uint8Array): Promise<Response> {
   const unread = { headers: {}, countField: () => 0, readContent: () => content };
-  const handle = { GET: listPets, POST: createPet, PATCH: changePet, DELETE: removePet }[method];
+  const read = request.parameter === "" ? listPets : getPet;
+  const handle = { GET: read, POST: createPet, PATCH: changePet, DELETE: removePet }[method];
   try {
     return (await handle(request, unread)) as Response; // The content is there, so nothing else comes of it.
   } catch (error) {

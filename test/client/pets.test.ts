@@ -3,9 +3,11 @@
 import assert from "node:assert/strict";
 import { describe, test, type TestContext } from "node:test";
 
-import { AnimalStoreClient, AnimalStoreError, type NewPet, type Pets } from "../../src/client/client.ts";
+import {
+  AnimalStoreClient, AnimalStoreError, type ListOptions, type NewPet, type PetChange, type Pets, type PetState, petToJson,
+} from "../../src/client/client.ts";
 import type { PetStore } from "../../src/pets/pet-store.ts";
-import { type NewPet as StoreNewPet, type PetChange, petToJson } from "../../src/pets/pet.ts";
+import { type NewPet as StoreNewPet, type PetChange as StorePetChange, petToJson as storedText } from "../../src/pets/pet.ts";
 import type { Preconditions } from "../../src/pets/precondition.ts";
 import { GatedStore } from "../support/gated-store.ts";
 import { runningService } from "../support/running-service.ts";
@@ -32,16 +34,132 @@ for (const [name, open] of Object.entries(sources)) {
     test("adds, gets, lists and changes animals, and ids and category ids are numbers", async (context) => {
       const pets = await open(context);
       const rex = { id: 1, name: "Rex", categoryId: 7, status: "available" };
-      assert.deepEqual(await pets.add({ name: "Rex", categoryId: 7 }), rex);
-      assert.deepEqual(await pets.add({ name: "Luna", categoryId: 8n, status: "sold" }), {
-        ...{ id: 2, name: "Luna", categoryId: 8, status: "sold" },
-      });
-      assert.deepEqual(await pets.get(1), rex);
-      assert.deepEqual(await pets.list(), { pets: [rex, await pets.get(2)], nextAfter: undefined });
+      const luna = { id: 2, name: "Luna", categoryId: 8, status: "sold" };
+      assert.deepEqual(await pets.add({ name: "Rex", categoryId: 7 }), { ...rex, version: 1 });
+      assert.deepEqual(await pets.add({ name: "Luna", categoryId: 8n, status: "sold" }), { ...luna, version: 1 });
+      assert.deepEqual(await pets.get(1), { ...rex, version: 1 });
+      assert.deepEqual(await pets.list(), { pets: [rex, luna], nextAfter: undefined });
       assert.deepEqual(await pets.list({ status: "available" }), { pets: [rex], nextAfter: undefined });
-      assert.deepEqual(await pets.changeStatus(1, "pending", { from: "available" }), { ...rex, status: "pending" });
-      assert.deepEqual(await pets.changeStatus(1, "sold", { from: ["available", "pending"] }), { ...rex, status: "sold" });
-      assert.equal((await pets.get(1)).status, "sold");
+      const pending = await pets.changeStatus(1, "pending", { from: "available" });
+      assert.deepEqual(pending, { ...rex, status: "pending", version: 2 });
+      const sold = await pets.changeStatus(1, "sold", { from: ["available", "pending"] });
+      assert.deepEqual(sold, { ...rex, status: "sold", version: 3 });
+      assert.deepEqual(await pets.get(1), sold);
+    });
+
+    test("change() gives an animal other values, exactly, all or none", async (context) => {
+      const pets = await open(context);
+      const rex = await pets.add({ name: "Rex", categoryId: 7 });
+      const table: readonly (readonly [PetChange, object])[] = [
+        [{ name: "Rexi" }, { name: "Rexi" }],
+        [{ categoryId: 2n ** 63n - 1n }, { name: "Rexi", categoryId: 2n ** 63n - 1n }],
+        [{ categoryId: 2n ** 53n, status: "pending" }, { name: "Rexi", categoryId: 2n ** 53n, status: "pending" }],
+        [{ name: undefined, categoryId: 5n }, { name: "Rexi", categoryId: 5, status: "pending" }],
+        [{ name: "Rex", categoryId: 7, status: "available" }, {}],
+      ];
+      for (const [index, [change, members]] of table.entries()) {
+        const changed = await pets.change(1, change, { from: ["available", "pending"] });
+        assert.deepEqual(changed, { ...rex, ...members, version: index + 2 });
+        assert.deepEqual(await pets.get(1), changed);
+      }
+      const from = "available";
+      const wrongs: readonly (readonly [object, RegExp])[] = [
+        [{}, /"status" is missing/],
+        [{ name: "", status: "sold" }, /"name"/],
+        [{ name: "Luna", colour: "red" }, /"colour" is not a property of PetChange/],
+        [{ ...rex, name: "Luna" }, /"id" is not a property of PetChange; "version" is not/],
+        [{ status: undefined }, /"status" is missing/],
+        [{ name: null }, /"name" must be a string, received null/],
+      ];
+      for (const [change, message] of wrongs) {
+        await assert.rejects(pets.change(1, change, { from }), { code: "invalid_body", status: 400, message });
+      }
+      for (const categoryId of [2 ** 53, "7", null, Number.NaN, 1.5]) {
+        await assert.rejects(pets.change(1, { name: "Luna", categoryId: categoryId as number }, { from }), RangeError);
+      }
+      for (const wrong of ["sold", 7, true] as unknown as PetChange[]) {
+        await assert.rejects(pets.change(1, wrong, { from }), RangeError);
+      }
+      assert.deepEqual(await pets.get(1), { ...rex, version: 6 });
+    });
+
+    test("by a version one changes or removes no other: a reservation is one's own", async (context) => {
+      const pets = await open(context);
+      const added = await pets.add({ name: "Rex", categoryId: 7 });
+      const ofA = await pets.changeStatus(1, "pending", { from: added });
+      await pets.changeStatus(1, "available", { from: "pending" }); // The shop releases it.
+      const ofB = await pets.changeStatus(1, "pending", { from: "available" });
+      const late = { code: "precondition_failed", status: 412, petStatus: "pending", petVersion: 4 } as const;
+      await assert.rejects(pets.changeStatus(1, "sold", { from: ofA }), animalStoreError(late));
+      await assert.rejects(pets.changeStatus(1, "pending", { from: ofA }), animalStoreError(late));
+      await assert.rejects(pets.remove(1, { from: { status: "pending", version: 2 } }), animalStoreError(late));
+      const kept = JSON.parse(JSON.stringify({ status: ofB.status, version: ofB.version })) as PetState;
+      assert.equal((await pets.changeStatus(1, "sold", { from: kept })).version, 5);
+      const fetched = await pets.get(1);
+      await pets.remove(1, { from: fetched });
+      await assert.rejects(pets.remove(1, { from: fetched }), { code: "pet_not_found" });
+    });
+
+    test("from may be an animal with its version, and only the one that is to change", async (context) => {
+      const pets = await open(context);
+      const rex = await pets.add({ name: "Rex", categoryId: 7 });
+      const luna = await pets.add({ name: "Luna", categoryId: 7 });
+      const { pets: [listed] } = await pets.list();
+      const { version: _, ...unversioned } = rex;
+      const wrongs: readonly (readonly [unknown, RegExp])[] = [
+        [luna, /^from must be animal 1, or a status, received 2$/],
+        [{ ...rex, id: "1" }, /^from must be animal 1, or a status, received "1"$/],
+        [listed, /^from must have its version: get\(\) the animal, as list\(\) shows none, received undefined$/],
+        [unversioned, /must have its version/],
+        [{ ...rex, version: "1" }, /must have its version/],
+        [{ ...rex, version: 0 }, /must have its version/],
+        [{ ...rex, version: 1.5 }, /must have its version/],
+        [{ ...rex, status: "lost" }, /^from must be available, pending, sold, several, or an animal with its version/],
+        [{ version: 1 }, /^from must be available, pending, sold/],
+        [[rex], /^from must be available, pending, sold/],
+        ["available-1", /^from must be available, pending, sold/],
+        [["available", ["sold"]], /^from must be available, pending, sold/],
+      ];
+      for (const [from, message] of wrongs) {
+        await assert.rejects(pets.changeStatus(1, "sold", { from: from as "sold" }), { name: "RangeError", message });
+        await assert.rejects(pets.remove(1, { from: from as "sold" }), { name: "RangeError", message });
+      }
+      assert.deepEqual(await pets.get(1), rex);
+    });
+
+    test("lists of a category are exact, alone and with a status, in pages and in all()", async (context) => {
+      const pets = await open(context);
+      const categories = [2n ** 63n - 1n, 2n ** 63n - 2n, 5, 2n ** 63n - 1n, -5, 2n ** 63n - 1n];
+      for (const [index, categoryId] of categories.entries()) {
+        await pets.add({ name: "Rex", categoryId, status: index === 3 ? "sold" : "available" });
+      }
+      const idsOf = async (options: ListOptions): Promise<readonly number[]> => {
+        const ids: number[] = [];
+        for await (const { id } of pets.all(options)) {
+          ids.push(id);
+        }
+        return ids;
+      };
+      const table: readonly (readonly [ListOptions, readonly number[]])[] = [
+        [{ categoryId: 2n ** 63n - 1n }, [1, 4, 6]],
+        [{ categoryId: 2n ** 63n - 1n, limit: 1 }, [1, 4, 6]],
+        [{ categoryId: 2n ** 63n - 1n, status: "available", limit: 1 }, [1, 6]],
+        [{ categoryId: 2n ** 63n - 1n, after: 1 }, [4, 6]],
+        [{ categoryId: 2n ** 63n - 2n }, [2]],
+        [{ categoryId: 5 }, [3]],
+        [{ categoryId: 5n }, [3]],
+        [{ categoryId: -5 }, [5]],
+        [{ categoryId: -0 }, []],
+        [{ categoryId: undefined, status: "sold" }, [4]],
+      ];
+      for (const [options, ids] of table) {
+        assert.deepEqual(await idsOf(options), ids);
+      }
+      assert.deepEqual((await pets.list({ categoryId: 2n ** 63n - 1n, limit: 2 })).nextAfter, 4);
+      for (const wrong of [2 ** 53, "5", "", null, Number.NaN, 1.5, {}]) {
+        await assert.rejects(pets.list({ categoryId: wrong as number }), RangeError);
+      }
+      await assert.rejects(pets.list({ categoryId: 2n ** 63n }), { code: "invalid_parameter" });
     });
 
     test("a category id is a number where that is exact, else a bigint, and names are exact, whatever they look like", async (context) => {
@@ -52,9 +170,10 @@ for (const [name, open] of Object.entries(sources)) {
       const expected = [ids[0], ids[1], 0, ids[3], Number.MIN_SAFE_INTEGER, 1].map((categoryId, index) => {
         return { id: index + 1, name: names[index], categoryId, status: "available" };
       });
+      const version = 1;
       for (const [index, newPet] of added.entries()) {
-        assert.deepEqual(await pets.add(newPet), expected[index]);
-        assert.deepEqual(await pets.get(index + 1), expected[index]);
+        assert.deepEqual(await pets.add(newPet), { ...expected[index], version });
+        assert.deepEqual(await pets.get(index + 1), { ...expected[index], version });
       }
       const { pets: listed } = await pets.list();
       assert.deepEqual(listed, expected);
@@ -111,6 +230,7 @@ for (const [name, open] of Object.entries(sources)) {
         "get(signal)": (signal) => pets.get(1, { signal }),
         "list(options)": (options) => pets.list(options),
         "list(status)": (status) => pets.list({ status }),
+        "list(categoryId)": (categoryId) => pets.list({ categoryId }),
         "list(limit)": (limit) => pets.list({ limit }),
         "list(after)": (after) => pets.list({ after }),
         "list(signal)": (signal) => pets.list({ signal }),
@@ -119,6 +239,13 @@ for (const [name, open] of Object.entries(sources)) {
         "all(limit)": (limit) => pets.all({ limit }).next(),
         "all(after)": (after) => pets.all({ after }).next(),
         "all(signal)": (signal) => pets.all({ signal }).next(),
+        "change(id)": (id) => pets.change(id, { status: "sold" }, { from }),
+        "change(change)": (wrong) => pets.change(1, wrong, { from }),
+        "change(name)": (wrong) => pets.change(1, { name: wrong }, { from }),
+        "change(categoryId)": (categoryId) => pets.change(1, { categoryId }, { from }),
+        "change(from)": (wrong) => pets.change(1, { status: "sold" }, { from: wrong }),
+        "change(from's version)": (version) => pets.change(1, { status: "sold" }, { from: { status: from, version } }),
+        "change(from's status)": (status) => pets.change(1, { status: "sold" }, { from: { status, version: 1 } }),
         "changeStatus(id)": (id) => pets.changeStatus(id, "sold", { from }),
         "changeStatus(status)": (status) => pets.changeStatus(1, status, { from }),
         "changeStatus(options)": (options) => pets.changeStatus(1, "sold", options),
@@ -134,7 +261,7 @@ for (const [name, open] of Object.entries(sources)) {
       for (const [call, run] of Object.entries(calls)) {
         for (const wrong of [null, "", Number.NaN, {}, 17.5]) {
           const isNone = wrong === null && /options|idempotencyKey|signal/.test(call) && !/^(changeStatus|remove)\(options\)/.test(call);
-          const isRight = isNone || (/^(?!changeStatus|remove).*options/.test(call) && typeof wrong === "object");
+          const isRight = isNone || (/^(?!change|remove).*options/.test(call) && typeof wrong === "object");
           const shown = `${call}: ${typeof wrong === "string" ? JSON.stringify(wrong) : String(wrong)}`;
           const error: unknown = await run(wrong as never).then(() => undefined, (reason: unknown) => reason);
           added += call.startsWith("add") && error === undefined ? 1 : 0;
@@ -185,10 +312,10 @@ for (const [name, open] of Object.entries(sources)) {
     test("errors are told apart by their code", async (context) => {
       const pets = await open(context);
       await pets.add({ name: "Rex", categoryId: 1 }, { idempotencyKey: "once" });
-      const late = { code: "precondition_failed", status: 412, petStatus: "available" } as const;
+      const late = { code: "precondition_failed", status: 412, petStatus: "available", petVersion: 1 } as const;
       await assert.rejects(pets.changeStatus(1, "sold", { from: "pending" }), animalStoreError(late));
       const change = pets.changeStatus(2, "sold", { from: "available" });
-      await assert.rejects(change, animalStoreError({ code: "pet_not_found", status: 404, petStatus: undefined }));
+      await assert.rejects(change, animalStoreError({ code: "pet_not_found", status: 404, petStatus: undefined, petVersion: undefined }));
       await assert.rejects(pets.get(2), animalStoreError({ code: "pet_not_found", status: 404 }));
       const message = /name/;
       await assert.rejects(pets.add({ name: "", categoryId: 1 }), { code: "invalid_body", status: 400, message });
@@ -204,8 +331,9 @@ for (const [name, open] of Object.entries(sources)) {
       const rex = { name: "Rex", categoryId: 1 };
       const first = await pets.add(rex, { idempotencyKey: "order-1" });
       const reserved = await pets.changeStatus(1, "pending", { from: "available", idempotencyKey: "order-2" });
-      assert.deepEqual([first, reserved], [{ id: 1, ...rex, status: "available" }, { id: 1, ...rex, status: "pending" }]);
-      await pets.changeStatus(1, "sold", { from: "pending" });
+      assert.deepEqual(first, { id: 1, ...rex, status: "available", version: 1 });
+      assert.deepEqual(reserved, { id: 1, ...rex, status: "pending", version: 2 });
+      await pets.change(1, { name: "Rexi", status: "sold" }, { from: "pending" });
       assert.deepEqual(await pets.add(rex, { idempotencyKey: "order-1" }), { ...first, isReplay: true });
       const again = await pets.changeStatus(1, "pending", { from: "available", idempotencyKey: "order-2" });
       assert.deepEqual(again, { ...reserved, isReplay: true });
@@ -221,8 +349,9 @@ for (const [name, open] of Object.entries(sources)) {
       const calls: Readonly<Record<string, Promise<unknown>>> = {
         "signal, idempotencyKey": pets.add(rex, wrong),
         signal: pets.get(1, wrong),
-        "signal, status, limit, after": pets.list(wrong),
-        "signal, status, limit, after,": pets.all(wrong).next(),
+        "signal, status, categoryId, limit, after": pets.list(wrong),
+        "signal, status, categoryId, limit, after,": pets.all(wrong).next(),
+        "signal, from, idempotencyKey,": pets.change(1, { name: "Luna" }, { from: "available", ...wrong }),
         "signal, from, idempotencyKey": pets.changeStatus(1, "sold", { from: "available", ...wrong }),
       };
       for (const [names, call] of Object.entries(calls)) {
@@ -263,11 +392,11 @@ test("service.pets carries an idempotency key only where its caller gives one", 
   const store: PetStore = Object.assign(new GatedStore(), {
     add: async (newPet: StoreNewPet, hash?: string) => {
       const id = hashes.push(hash);
-      return { id, json: petToJson({ ...newPet, id }) };
+      return { id, json: storedText({ ...newPet, id }) };
     },
-    change: async (id: number, { status = "available" }: PetChange, _allowed: Preconditions, hash?: string) => {
+    change: async (id: number, { status = "available" }: StorePetChange, _allowed: Preconditions, hash?: string) => {
       hashes.push(hash);
-      return { kind: "changed", json: petToJson({ id, name: "Rex", categoryId: 1n, status }), version: 2 } as const;
+      return { kind: "changed", json: storedText({ id, name: "Rex", categoryId: 1n, status }), version: 2 } as const;
     },
   });
   const { service } = await runningService(context, { options: { store } });
@@ -296,6 +425,44 @@ test("the program's idempotency keys are not those of API keys", async (context)
 
 test("a full last page of service.pets has no nextAfter: nothing in between can have hidden its Link", async (context) => {
   const { service } = await runningService(context);
-  const rex = await service.pets.add({ name: "Rex", categoryId: 7 });
-  assert.deepEqual(await service.pets.list({ limit: 1 }), { pets: [rex], nextAfter: undefined });
+  await service.pets.add({ name: "Rex", categoryId: 7 });
+  const { pets, nextAfter } = await service.pets.list({ limit: 1 });
+  assert.deepEqual([pets.length, nextAfter], [1, undefined]);
+});
+
+test("a change with the key of one under way is its replay where that one has each of its values, and a conflict where not", async (context) => {
+  const { service } = await runningService(context);
+  const { pets } = service;
+  await pets.add({ name: "Rex", categoryId: 7 });
+  const options = { from: "available", idempotencyKey: "order-1" } as const;
+  const first = pets.change(1, { name: "Rexi", status: "pending" }, options);
+  const same = [{ status: "pending" }, { name: "Rexi" }, { categoryId: 7 }, { status: "pending", name: "Rexi" }] as const;
+  const others = [{ status: "sold" }, { name: "Rex" }, { categoryId: 8, status: "pending" }] as const;
+  const replays = same.map((change) => pets.change(1, change, options));
+  const conflicts = Promise.allSettled(others.map((change) => pets.change(1, change, options)));
+  const changed = await first;
+  assert.deepEqual(changed, { id: 1, name: "Rexi", categoryId: 7, status: "pending", version: 2 });
+  assert.deepEqual(await Promise.all(replays), same.map(() => ({ ...changed, isReplay: true })));
+  for (const outcome of await conflicts) {
+    assert.ok(outcome.status === "rejected");
+    assert.equal((outcome.reason as AnimalStoreError).code, "idempotency_key_reused");
+  }
+  assert.deepEqual(await pets.get(1), changed);
+});
+
+test("petToJson() is the API's own text of an animal or several, without version and isReplay", async (context) => {
+  const { service, port, key } = await runningService(context);
+  const long = { name: 'Rex "\u2028\\', categoryId: 2n ** 63n - 1n };
+  const pet = await service.pets.add(long, { idempotencyKey: "1" });
+  const replay = await service.pets.add(long, { idempotencyKey: "1" });
+  await service.pets.add({ name: "Luna", categoryId: -7 });
+  const headers = { Authorization: `Bearer ${key}` };
+  const [one, all] = await Promise.all(["/pets/1", "/pets"].map(async (path) => {
+    return (await fetch(`http://127.0.0.1:${port}/v1${path}`, { headers })).text();
+  }));
+  const { pets } = await service.pets.list();
+  assert.equal(replay.isReplay, true);
+  assert.deepEqual([petToJson(pet), petToJson(replay), petToJson(pets[0]!), petToJson(pets)], [one, one, one, all]);
+  assert.deepEqual([petToJson([]), petToJson([replay])], ["[]", `[${one}]`]);
+  assert.throws(() => petToJson({ ...pet, categoryId: 2 ** 53 }), RangeError);
 });

@@ -40,6 +40,7 @@ export async function usePets({ pets }: AnimalStore): Promise<Pet> {
   const added: WrittenPet = await pets.add(rex);
   const page: PetPage = await pets.list({ after: added.id });
   const pet: Pet = page.pets[0] ?? (await pets.get(1));
+  await pets.change(added.id, { name: "Rexi" }, { from: added });
   return added.isReplay === true ? pet : pets.changeStatus(pet.id, "sold", { from: pet.status });
 }
 
