@@ -20,6 +20,7 @@ const weakTag = /(^|[ \t,])W\/(?=")/g;
 const status = `(?:${petStatuses.join("|")})`;
 const state = new RegExp(`^${status}-[1-9][0-9]{0,9}$`);
 const name = new RegExp(`^${status}(?:-[1-9][0-9]{0,9})?$`);
+const loneStatus = new RegExp(`(?:^|")${status}(?:"|$)`);
 
 /** What an animal must be, and what not. Each name is a status, such as `pending`, or a state, such as `pending-7`. */
 export interface Preconditions {
@@ -43,7 +44,7 @@ export function readPreconditions(
 
 /** Whether `If-None-Match` names a status alone: it stands for no version, so that its tag is no animal's. */
 export function namesStatus(ifNoneMatch: string): boolean {
-  return new RegExp(`(?:^|")${status}(?:"|$)`).test(ifNoneMatch);
+  return loneStatus.test(ifNoneMatch);
 }
 
 /** What comes of a request on an animal in this state, in the order of RFC 9110, 13.2.2. */
