@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { errorTable } from "../../src/http/errors.ts";
 import { parseBaseUrl } from "../../src/options.ts";
 import { readIdempotencyKey } from "../../src/pets/idempotency-key.ts";
+import { readPetChange } from "../../src/pets/new-pet.ts";
 import { readPreconditions } from "../../src/pets/precondition.ts";
 import { runningService } from "../support/running-service.ts";
 import { everyNode, everyResponse, type Node, published, resolver } from "./description.ts";
@@ -136,6 +137,27 @@ test("describeApi() allows exactly the names that the service accepts", () => {
     const faults = faultsOf({ name, categoryId: 1 }, resolve("#/components/schemas/NewPet"), resolve);
     assert.equal(faults.length === 0, isAllowed, JSON.stringify(name));
   }
+});
+
+test("describeApi() allows exactly the changes that the service accepts", () => {
+  const resolve = resolver(published());
+  const values: Readonly<Record<string, readonly unknown[]>> = {
+    name: ["Rex", "", " ", "x".repeat(255), "x".repeat(256), null, 5],
+    categoryId: [5, 1.5, 2 ** 53, null, "5"],
+    status: ["available", "pending", "sold", "removed", null],
+    id: [1],
+    version: [2],
+    colour: ["red"],
+  };
+  let changes: readonly object[] = [{}];
+  for (const [name, all] of Object.entries(values)) {
+    changes = [...changes, ...changes.flatMap((change) => all.map((value) => ({ ...change, [name]: value })))];
+  }
+  const wrong = changes.filter((change) => {
+    const isAllowed = faultsOf(change, resolve("#/components/schemas/PetChange"), resolve).length === 0;
+    return isAllowed !== (readPetChange(Buffer.from(JSON.stringify(change))).kind === "valid");
+  });
+  assert.deepEqual(wrong, []);
 });
 
 test("describeApi() allows exactly the If-Match and If-None-Match that the service accepts", () => {

@@ -89,6 +89,7 @@ test("/openapi.json and the service's description are the one that the responses
 test("the description is true of requests that succeed", async () => {
   await askAll(200, [listPets, getPet, ["GET", "/v1/limits"]], {});
   await ask("GET", "/v1/pets?limit=1&status=sold");
+  await ask("GET", "/v1/pets?categoryId=5&status=sold");
   assert.ok((await ask("GET", "/v1/pets?limit=1")).value("link") !== undefined);
 });
 
@@ -140,7 +141,7 @@ test("the description is true of an address that keeps sending without a key", a
 });
 
 test("the description is true of every query and every content that is refused", async () => {
-  for (const query of ["limit=0", "limit=101", "limit=", "limit=1&limit=1", "status=dead", "after=-1", "page=2"]) {
+  for (const query of ["limit=0", "limit=101", "limit=", "limit=1&limit=1", "status=dead", "categoryId=5.0", "after=-1", "page=2"]) {
     assert.equal((await ask("GET", `/v1/pets?${query}`)).status, 400, query);
   }
   assert.equal((await ask("GET", "/v1/pets/0")).status, 404);
@@ -174,13 +175,15 @@ test("the description is true of changes, and of animals fetched under precondit
     [200, content, [...ifAny, "Idempotency-Key: change"]],
     [422, '{"status":"pending"}', [...ifAny, "Idempotency-Key: change"]],
     [412, content, ["If-Match: pending"]],
+    [400, content, [...ifAny, "If-None-Match: sold"]],
     [200, '{"status":"available"}', ["If-Match: sold"]],
+    [200, '{"name":"Rexi","categoryId":-6}', ['If-Match: "available-3"']],
   ];
   for (const [status, sent, fields] of table) {
     assert.equal((await ask("PATCH", "/v1/pets/1", { content: sent, fields })).status, status, fields.join());
   }
   assert.equal((await ask("PATCH", "/v1/pets/0", { content, fields: ifAny })).status, 404);
-  assert.equal((await ask("GET", "/v1/pets/1", { fields: ['If-None-Match: "available-3"'] })).status, 304);
+  assert.equal((await ask("GET", "/v1/pets/1", { fields: ['If-None-Match: "available-4"'] })).status, 304);
   assert.equal((await ask("GET", "/v1/pets/1", { fields: ["If-Match: sold"] })).status, 412);
   assert.equal((await ask("GET", "/v1/pets/1", { fields: ["If-Match: lost"] })).status, 400);
 });
