@@ -418,11 +418,14 @@ test("a self-signed certificate, a port that fetch refuses and one without TLS f
 test("a call ends when its time is over, with the last error, or without a response", async (context) => {
   const started = performance.now();
   const hanging = await scripted(context, "hang");
-  const options: Omit<ClientOptions, "url"> = { key, timeoutMs: 300 };
-  await assert.rejects(new AnimalStoreClient({ url: hanging.url, ...options }).pets.list(), { code: "no_response" });
-  const failing = await scripted(context, failure("internal_error", 500));
-  await assert.rejects(new AnimalStoreClient({ url: failing.url, ...options }).pets.list(), { code: "internal_error" });
+  const { pets } = new AnimalStoreClient({ url: hanging.url, key, timeoutMs: 300 });
+  await assert.rejects(pets.list(), { code: "no_response" });
   assert.ok(performance.now() - started < 30_000);
+  skipWaits(context);
+  const failing = await scripted(context, failure("internal_error", 500, { "Retry-After": "20" }));
+  // The second request is sent after 20 s, and a third would be too late: so no time ends while a response is awaited.
+  await assert.rejects(new AnimalStoreClient({ url: failing.url, key, timeoutMs: 40_000 }).pets.list(), { code: "internal_error" });
+  assert.equal(failing.requests.length, 2);
 });
 
 test("a signal ends a call that waits for a response, and one that waits to send again", async (context) => {
