@@ -4,16 +4,15 @@ const table: Readonly<Record<string, string>> = {
   no_response: "No answer: the service is stopped, or the connection broke. Press again: nothing is done twice.",
   outcome_unknown: "It may have been stored. Press again: nothing is stored twice.",
   invalid_api_key: "The service does not know this key: it is mistyped, revoked or expired.",
-  rate_limited: "The requests of this key are used up. Keep trying and the key will be banned.",
+  too_many_failures: "The service does not know this key, as others that were tried here before.",
+  rate_limited: "The requests of this key are used up.",
   key_banned: "This key is banned for a while: it sent too many requests.",
   internal_error: "The service failed: its log says why.",
 };
 
-/**
- * @param code empty if the response is not the service's
- * @param message of the response, which is for people, too
- */
-export function adviceFor(code: string, message: string): string {
+/** @param code and message of the response, empty if it is not the service's */
+export function adviceFor(code: string, message: string, status = 0): string {
   const own = Object.hasOwn(table, code) ? table[code] : message;
-  return own || "Something between this page and the service answered.";
+  const between = `A server in between answered (${status}). Try again; if it goes on, tell whoever runs the service.`;
+  return own || between;
 }

@@ -1,225 +1,256 @@
 /**
- * The catalogue, a page at a time: forward by the `Link` of the response, back by the queries that led here. A page is
- * what the service has: it never leaves out an animal between two that it shows. What was found by name takes its
- * place.
+ * What is listed: a page of the catalogue, forward by the `Link` of the response, back by the queries that led here; or
+ * what was searched for, by its number or a part of its name, until the person goes back to the list.
  */
 
-import { onPress, onSubmit, setAtEnd } from "./buttons.ts";
-import { nextQuery } from "./call-request.ts";
-import { byId, type Field, notify, setText } from "./dom.ts";
+import { acceptPress, onPress, onSubmit, setAtEnd } from "./buttons.ts";
+import { byId, type Child, element, type Field, literal, notify, readCategory } from "./dom.ts";
 import { isInt64, parseWholeNumber, type Pet } from "./exact-json.ts";
 import { continueSearch, newSearch, type Search } from "./name-search.ts";
-import { PetTable } from "./pet-table.ts";
-import type { QuotaView } from "./quota-view.ts";
-import { storeField } from "./session-storage.ts";
-import { explain, petsOf, type Session } from "./session.ts";
+import { PetList } from "./pet-list.ts";
+import { store, stored } from "./session-storage.ts";
+import { type ApiCall, explain, nextQuery, petsOf, type Session } from "./session.ts";
+
+/** The query of a first page begins so, and goes on with the filter. */
+const first = "?limit=20";
 
 export class CatalogueView {
+  readonly list: PetList;
   readonly #session: Session;
-  readonly #quotaView: QuotaView;
-  readonly #table: PetTable;
-  readonly #filter = byId<Field>("list-status");
-  readonly #limit = byId<Field>("limit");
   readonly #wanted = byId<Field>("wanted");
+  readonly #category = byId<Field>("category-filter");
+  readonly #statuses = [...document.querySelectorAll<Field>("#filter [type=radio]")];
   /** The queries from the first page to the one shown; empty if nothing is listed. */
-  #trail: readonly string[] = [];
+  #pages: readonly string[] = [];
   #next: string | undefined;
-  /** What was found by name, if that is shown instead of the last page of the trail. */
+  /** What was searched for, if that is shown instead of the last of the pages. */
   #search: Search | undefined;
-  /** The filter that was listed, or was to be. */
-  #asked = "";
+  /** What the list, or a search by name, is filtered by, as "&status=sold&categoryId=7". */
+  #filter = "";
+  /** The filter that the fields showed last: the list's, or what was asked for, or none while a number is shown. */
+  #fieldsFilter = "";
 
-  constructor(session: Session, quotaView: QuotaView) {
+  constructor(session: Session, correct: (pet: Pet) => void) {
     this.#session = session;
-    this.#quotaView = quotaView;
-    this.#table = new PetTable(session);
-    onSubmit("list-form", () => this.list());
-    onSubmit("find-form", () => this.#findTyped(this.#wanted.value.trim()));
-    onPress("next", () => this.#open([...this.#trail, this.#next ?? ""]));
-    onPress("back", () => this.#open(this.#search === undefined ? this.#trail.slice(0, -1) : this.#trail));
-    onChoice(this.#filter, () => {
-      if (session.key !== "" && this.#filter.value !== this.#asked) {
-        this.#filter.form?.requestSubmit();
-        this.#filter.value = this.#asked; // What is chosen by now, unless the press did not count.
-      }
-    });
-    this.#showRange();
+    this.list = new PetList(session, correct);
+    onSubmit("find-form", () => this.#find());
+    onPress(byId("refresh"), () => (this.#readFilter() === this.#fieldsFilter ? this.#listAgain() : this.#find()));
+    onPress(byId("next"), () => this.#open([...this.#pages, this.#next ?? ""]));
+    onPress(byId("back"), () => this.#open(this.#pages.slice(0, -1)));
+    onPress(byId("search-on"), () => this.#search && this.#findNames({ ...this.#search, found: this.list.pets }));
+    onPress(byId("to-list"), () => this.#leave());
+    this.#wanted.onfocus = () => this.#wanted.select(); // The next number takes the place of the last.
+    this.#watchFilter(byId("filter"));
+    this.#show([]);
   }
 
   /** Shows the first page. */
-  async list(): Promise<void> {
-    await this.#open([query({ limit: this.#limit.value, status: this.#filter.value })]);
+  start(): Promise<void> {
+    return this.#open([first + stored("filter")]);
   }
 
-  /** Shows the page, or what was found, again. */
-  async listAgain(): Promise<void> {
-    if (this.#search !== undefined) {
-      await this.#findNames(newSearch(this.#search.text));
+  /** Shows the animal with the number, whatever its status and category. */
+  async find(number: string): Promise<void> {
+    const isPossible = isInt64(number) && BigInt(number) > 0n;
+    const call = isPossible && (await this.#session.request(`/pets?after=${BigInt(number) - 1n}&limit=1`));
+    const pets = call ? petsOf(call) : [];
+    if (pets !== undefined) {
+      this.#showSearch({ text: number, found: pets.filter(({ id }) => id === number), count: 0, next: undefined });
+    } else if (call) {
+      this.#fail(call);
+    }
+  }
+
+  /**
+   * Shows an animal that was added, if its place is at the end of the page shown. Unless it was added just now, right
+   * after the one before it, the page is listed again: what lies between may be removed, or another till's.
+   * @returns whether it is shown
+   */
+  async add(pet: Pet, isReplay = false): Promise<boolean> {
+    const { pets } = this.list;
+    const isEnd = this.#pages.length > 0 && this.#next === undefined && this.#search === undefined;
+    if (!isEnd || !isIn(this.#filter, pet)) {
+      return false;
+    }
+    if (!isReplay && BigInt(pet.id) === BigInt(pets.at(-1)?.id ?? 0) + 1n) {
+      this.#show([...pets, pet], pet.id);
     } else {
-      await (this.#trail.length === 0 ? this.list() : this.#open(this.#trail));
+      await this.#open(this.#pages, pet.id);
     }
-  }
-
-  /** Shows the animal, and those after it, whatever their status. */
-  async find(id: string): Promise<void> {
-    await this.#open([...this.#trail, query({ limit: this.#limit.value, after: `${BigInt(id) - 1n}` })], id);
-    this.#table.focus(id);
-  }
-
-  /** Marks an animal that was just added. Returns whether it is shown: only right after the one before it. */
-  add(pet: Pet, isReplay: boolean): boolean {
-    const { pets } = this.#table;
-    const before = BigInt(pets.at(-1)?.id ?? given(this.#trail, "after") ?? 0);
-    const isEnd = this.#trail.length > 0 && this.#next === undefined && this.#search === undefined;
-    const isWhole = isEnd && given(this.#trail, "status") === undefined;
-    const isShown = isWhole && !isReplay && BigInt(pet.id) === before + 1n; // A replay says what it was then.
-    this.#table.markAdded(pet.id);
-    if (isShown) {
-      this.#table.show([...pets, pet]);
-      this.#showRange();
-    }
-    return isShown;
+    return this.list.pets.some(({ id }) => id === pet.id);
   }
 
   forget(): void {
-    [this.#trail, this.#next, this.#search] = [[], undefined, undefined];
-    this.#table.list([]);
-    this.#table.markAdded("");
-    this.#showRange();
-    storeField(this.#limit);
-    storeField(this.#filter);
+    [this.#pages, this.#next, this.#search, this.#filter] = [[], undefined, undefined, ""];
+    this.#wanted.value = "";
+    this.#showFilter();
+    this.#show([]);
   }
 
-  async #findTyped(typed: string): Promise<void> {
-    const number = parseWholeNumber(typed);
-    if (typed === "" || BigInt(number ?? 1) < 1n) {
-      notify("bad", "Enter a number, such as 17, or a part of a name.");
-    } else if (number === undefined) {
-      const search = this.#search;
-      const isGoingOn = search?.text === typed && search.next !== undefined;
-      // What was found goes on as the table has it: changed or removed meanwhile.
-      await this.#findNames(isGoingOn ? { ...search, found: this.#table.pets } : newSearch(typed));
-    } else if (!isInt64(number)) {
-      notify("bad", noAnimal(number, []));
-    } else {
-      await this.find(number);
-      if (this.#table.pets[0]?.id === number) {
-        this.#wanted.value = ""; // For the next number.
-      } else {
-        this.#wanted.select();
-      }
+  /** Shows the page, or what was found, again. */
+  #listAgain(): Promise<void> {
+    const list = (): Promise<void> => (this.#pages.length === 0 ? this.start() : this.#open(this.#pages));
+    return this.#search === undefined ? list() : this.#findText(this.#search.text);
+  }
+
+  /** Lists or searches what the fields ask for. */
+  async #find(): Promise<void> {
+    const text = this.#wanted.value.trim();
+    const chosen = this.#readFilter();
+    const filter = chosen === this.#fieldsFilter ? this.#filter : chosen;
+    if (filter !== undefined) {
+      await (text === "" ? this.#open([first + filter]) : this.#findText(text, filter));
     }
   }
 
-  async #findNames(begun: Search): Promise<void> {
-    const limits = await this.#session.request("/limits");
-    if (!limits.response?.ok) {
-      explain(limits);
+  async #findText(text: string, filter = this.#filter): Promise<void> {
+    const number = parseWholeNumber(text);
+    await (number === undefined ? this.#findNames(newSearch(text, filter), filter) : this.find(number));
+  }
+
+  async #findNames(begun: Search, filter = this.#filter): Promise<void> {
+    const progress = (soFar: Search): void => notify("wait", foundText(soFar));
+    const { search, failed } = await continueSearch(this.#session, begun, progress);
+    if (search !== begun && this.#session.key !== "") { // A key that was refused meanwhile is forgotten.
+      this.#filter = filter;
+      this.#showSearch(search);
+    }
+    notify("");
+    if (failed !== undefined) {
+      this.#fail(failed);
+    }
+  }
+
+  /**
+   * An arrow key chooses a status at each press, so by keyboard a choice counts at Enter, or when the fields are left;
+   * but not if that is by the press of a status, Find or Refresh, which does it by itself.
+   */
+  #watchFilter(fields: HTMLElement): void {
+    const isPressed = (): boolean => byId("tools").matches(":has(.sends:active, label:active)");
+    fields.onchange = ({ target }) => (target as Field).matches(":focus-visible, [inputmode]") || this.#choose();
+    fields.onkeydown = ({ key }) => void (key === "Enter" && this.#choose());
+    fields.addEventListener("focusout", ({ relatedTarget }) =>
+      fields.contains(relatedTarget as Node) || isPressed() || this.#choose());
+  }
+
+  /** Lists what the fields ask for, unless they show what is listed, or the press does not count. */
+  #choose(): void {
+    const chosen = this.#readFilter();
+    if (chosen === undefined || chosen === this.#fieldsFilter || this.#session.key === "") {
       return;
     }
-    const spare = this.#quotaView.countSpare();
-    const progress = (soFar: Search): void => notify("", searchText(soFar));
-    const { search, failed } = await continueSearch(this.#session, begun, spare, progress);
-    const isShown = search !== begun && this.#session.key !== ""; // A key that was refused meanwhile is forgotten.
-    if (isShown) {
-      this.#search = search;
-      this.#show(search.found);
+    if (!acceptPress(byId("refresh"))) {
+      this.#showFilter();
+      return;
     }
-    if (failed !== undefined) {
-      explain(failed);
-    } else if (search.next !== undefined) {
-      notify("", `${searchText(search)}. Press Find to go on.`);
-    } else if (isShown) {
-      notify("");
-      search.found.slice(0, 1).forEach(({ id }) => this.#table.focus(id));
+    if (parseWholeNumber(this.#wanted.value) !== undefined) {
+      this.#wanted.value = "";
     }
+    void this.#find();
+    this.#fieldsFilter = chosen; // Not to be asked for again.
   }
 
-  /** @param wanted the number of the animal that the page should begin with */
-  async #open(pages: readonly string[], wanted?: string): Promise<void> {
-    this.#asked = this.#filter.value;
+  /** The filter in the fields; undefined if the category is wrong, as the page then says. */
+  #readFilter(): string | undefined {
+    const status = this.#statuses.find(({ checked }) => checked)?.value;
+    this.#category.ariaInvalid = "false";
+    const category = this.#category.value.trim() && readCategory(this.#category);
+    const chosen = `${status && `&status=${status}`}${category && `&categoryId=${category}`}`;
+    return category === undefined ? undefined : chosen;
+  }
+
+  /** From what was searched for to the list with its filter; or from a filtered list to that of all. */
+  #leave(): Promise<void> {
+    this.#wanted.value = "";
+    const page = first + (this.#search === undefined ? "" : this.#filter);
+    return this.#open(this.#pages[0] === page ? this.#pages : [page]);
+  }
+
+  async #open(pages: readonly string[], markedId?: string): Promise<void> {
     const call = await this.#session.request(`/pets${pages.at(-1)}`);
     const pets = petsOf(call);
     if (pets === undefined) {
-      explain(call);
+      this.#fail(call);
       return;
     }
-    if (wanted !== undefined && pets[0]?.id !== wanted) {
-      notify("bad", noAnimal(wanted, pets));
-      if (pets.length === 0) {
-        return; // What is shown stays.
-      }
+    [this.#pages, this.#next, this.#search] = [pages, nextQuery(call), undefined];
+    this.#filter = pages[0]?.slice(first.length) ?? "";
+    store("filter", stored("key") && this.#filter);
+    this.#showFilter();
+    byId("page").scrollTop = 0; // The pressed button is below the list.
+    this.#show(pets, markedId);
+  }
+
+  /** What is shown stays. */
+  #fail(call: ApiCall): void {
+    this.#showFilter();
+    explain(call);
+  }
+
+  #showFilter(): void {
+    this.#fieldsFilter = this.#search !== undefined && isNumber(this.#search) ? "" : this.#filter;
+    const given = new URLSearchParams(this.#fieldsFilter);
+    this.#statuses.forEach((one) => (one.checked = one.value === (given.get("status") ?? "")));
+    this.#category.value = given.get("categoryId") ?? "";
+    this.#category.ariaInvalid = "false";
+  }
+
+  #showSearch(search: Search): void {
+    this.#search = search;
+    this.#showFilter();
+    this.#show(search.found);
+    search.found.slice(0, 1).forEach(({ id }) => this.list.focus(id));
+  }
+
+  #show(pets: readonly Pet[], markedId?: string): void {
+    const filter = this.#fieldsFilter;
+    this.list.show(pets, (pet) => isIn(filter, pet), markedId);
+    const search = this.#search && { ...this.#search, found: pets };
+    const isSearch = search !== undefined;
+    const isPaged = !isSearch && (this.#pages.length > 1 || this.#next !== undefined);
+    byId("end").classList.toggle("empty", pets.length === 0);
+    byId("range").replaceChildren(...(search === undefined ? this.#rangeText(pets) : searchText(search)));
+    byId("back").hidden = byId("next").hidden = !isPaged;
+    setAtEnd("back", this.#pages.length < 2);
+    setAtEnd("next", this.#next === undefined);
+    byId("search-on").hidden = search?.next === undefined;
+    byId("to-list").hidden = !isSearch && (pets.length > 0 || filter === "");
+    byId("to-list").textContent = isSearch ? "Back to the list" : "Show all animals";
+  }
+
+  /** What is listed, or why nothing is. */
+  #rangeText(pets: readonly Pet[]): readonly Child[] {
+    const [from, to] = [pets[0]?.id, pets.at(-1)?.id];
+    if (from === undefined) {
+      const { status = "", categoryId } = Object.fromEntries(new URLSearchParams(this.#filter));
+      const none = `No ${status}${status && " "}animals${categoryId ? ` in category ${categoryId}` : ""}.`;
+      const isBare = this.#filter === "" && this.#pages.length === 1;
+      return [this.#pages.length === 0 ? "Nothing is listed yet. Press Refresh." : isBare ? "No animals yet." : none];
     }
-    [this.#trail, this.#search] = [pages, undefined];
-    this.#next = nextQuery(call.response?.headers.get("Link") ?? null);
-    this.#show(pets, given(pages, "status"));
-  }
-
-  /** Shows animals as the service has just listed them. */
-  #show(pets: readonly Pet[], status?: string): void {
-    this.#filter.value = this.#asked = status ?? "";
-    storeField(this.#limit);
-    storeField(this.#filter);
-    this.#table.list(pets, status);
-    byId("pets").firstElementChild?.scrollIntoView({ block: "nearest" }); // The pressed button is below the page's end.
-    this.#showRange();
-    setText("as-of", `as of ${new Date().toLocaleTimeString(undefined, { timeStyle: "short" })}`);
-  }
-
-  #showRange(): void {
-    const isListed = this.#trail.length > 0 || this.#search !== undefined;
-    const page = (): string => rangeText(this.#table.pets, this.#trail, this.#next);
-    setText("range", this.#search !== undefined ? searchText(this.#search) : isListed ? page() : "");
-    setAtEnd("back", this.#trail.length < (this.#search === undefined ? 2 : 1));
-    setAtEnd("next", this.#next === undefined || this.#search !== undefined);
-    if (!isListed) {
-      setText("as-of", "");
-    }
+    const time = new Date().toLocaleTimeString(undefined, { timeStyle: "short" });
+    return [literal(from === to ? from : `${from}–${to}`), " ", element("small", `as of ${time}`)];
   }
 }
 
-/** An arrow key changes the value at each press: its choice counts at Enter, or when the field is left. */
-function onChoice(field: Field, choose: () => unknown): void {
-  let isByArrow = false;
-  field.onpointerdown = () => (isByArrow = false);
-  field.onkeydown = ({ key }) => {
-    isByArrow = key !== "Enter";
-    return isByArrow || choose();
-  };
-  field.onchange = () => isByArrow || choose();
-  field.onblur = ({ relatedTarget }) => relatedTarget === byId("list") || choose(); // List does it.
+/** Whether the animal passes the filter, whose parameters have the names of its members. */
+function isIn(filter: string, pet: Pet): boolean {
+  return [...new URLSearchParams(filter)].every(([name, value]) => pet[name] === value);
 }
 
-/** A parameter of the query of the page shown. */
-function given(trail: readonly string[], name: string): string | undefined {
-  return new URLSearchParams(trail.at(-1)).get(name) ?? undefined;
+function isNumber({ text }: Search): boolean {
+  return parseWholeNumber(text) !== undefined;
 }
 
-/** What the table shows, or why it is empty. */
-function rangeText(pets: readonly Pet[], trail: readonly string[], next: string | undefined): string {
-  const status = given(trail, "status");
-  const [first, last] = [pets[0]?.id, pets.at(-1)?.id];
-  if (first === undefined) {
-    const all = status === undefined ? "The catalogue is empty. Add its first animal." : `No animal is ${status}.`;
-    return given(trail, "after") === undefined ? all : "No more animals.";
+/** What was found, or that nothing was. */
+function searchText(search: Search): readonly Child[] {
+  const text = literal(search.text);
+  if (search.found.length > 0) {
+    return [foundText(search)];
   }
-  const span = first === last ? `Animal ${first}` : `Animals ${first} to ${last}`;
-  return `${span}${status ? ` (${status})` : ""}${next === undefined ? " (end)" : ""}`;
+  const searched = `Animals searched${search.next === undefined ? "" : " so far"}: ${search.count}.`;
+  return isNumber(search) ? ["There is no animal ", text, "."] : ["No name contains “", text, `”. ${searched}`];
 }
 
-function searchText({ found, last, next }: Search): string {
-  const count = found.length === 0 ? "None" : found.length;
-  return `${count} found in animals 1 to ${last}${next === undefined ? " (end)" : ""}`;
-}
-
-/** @param others the animals after it */
-function noAnimal(number: string, others: readonly Pet[]): string {
-  const rest = others.length === 0 ? ", and none with a higher number" : "; these come after it";
-  return `There is no animal ${number}${rest}.`;
-}
-
-/** The query of a page. An empty parameter, such as a page size before it is known, is left out. */
-function query(parameters: Readonly<Record<string, string>>): string {
-  const given = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value));
-  return given.size === 0 ? "" : `?${given}`;
+function foundText({ found, count, next }: Search): string {
+  return `${found.length} found${next === undefined ? "" : ` in ${count} animals so far`}`;
 }

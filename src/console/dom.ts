@@ -1,5 +1,6 @@
 /** The only ways in which this page changes its document: elements, attributes and text. No markup is ever parsed. */
 
+import { isInt64, parseWholeNumber } from "./exact-json.ts";
 import { markInvisible } from "./invisible-characters.ts";
 
 export type Child = Node | string;
@@ -23,34 +24,43 @@ export function byId<Kind extends HTMLElement>(id: string): Kind {
   return document.getElementById(id) as Kind;
 }
 
-/** The animal's fields in the form, its name first. Class "number" means a whole number. */
-export function memberFields(): readonly Field[] {
-  return [...byId("members").querySelectorAll("input")];
-}
-
 /** Text from outside: characters that would not be seen are shown by their code points. */
 export function shown(text = ""): readonly Child[] {
   return markInvisible(text).map((part, index) => (index % 2 === 0 ? part : element("span.code-point", part)));
 }
 
-export function setText(id: string, text: string): void {
-  byId(id).textContent = text;
+/** Text that means itself, as a name or a number. */
+export function literal(text = ""): HTMLElement {
+  return element("bdi", ...shown(text));
 }
 
 /**
- * Says what happened, or why a press does not count, in the one notice, which is in view wherever the person has
- * scrolled. Screen readers announce it, and no focus moves.
+ * Says what happened, or why a press does not count, where the person looks: in the dialog or the key's form, or else
+ * in the toast, which is in view wherever one has scrolled. Screen readers announce it, and no focus moves.
  * @param kind "wait" if it is to go when a wait is over
  */
 export function notify(kind: "" | "good" | "bad" | "wait", ...children: readonly Child[]): void {
-  const notice = byId("notice");
-  notice.className = kind;
-  notice.replaceChildren(...children);
+  endNotices(".says");
+  const place = document.querySelector<HTMLElement>(":is(dialog[open], #access:not([hidden])) .says") ?? byId("notice");
+  place.classList.add(kind || "says");
+  place.replaceChildren(...children);
 }
 
-/** The request under way, or the cooldown, is over, and so is what the notice said of it. */
-export function endWait(): void {
-  if (byId("notice").className === "wait") {
-    notify("");
+/** The digits in the field of a category; undefined if they are wrong, as the page then says. */
+export function readCategory(field: Field): string | undefined {
+  const digits = parseWholeNumber(field.value);
+  const isRight = digits !== undefined && isInt64(digits);
+  field.ariaInvalid = String(!isRight);
+  if (!isRight) {
+    notify("bad", "The category is a whole number, such as 7, and not beyond 9223372036854775807.");
   }
+  return isRight ? digits : undefined;
+}
+
+/** Takes back what was said; by itself what goes when a wait is over, be it a request or a cooldown. */
+export function endNotices(places = ".says.wait"): void {
+  document.querySelectorAll(places).forEach((place) => {
+    place.classList.remove("good", "bad", "wait");
+    place.replaceChildren();
+  });
 }

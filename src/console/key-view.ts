@@ -1,42 +1,47 @@
 /**
- * Takes the key, asks once for its quota and the first animals, and forgets it on demand. If the person wants, it is
- * stored in the tab: then a reload enters it again.
+ * Takes the key, asks once for what it may do and the first animals, and forgets it on demand. If the person wants, it
+ * is stored in the tab: then a reload enters it again.
  */
 
-import { onPress, onSubmit, showCooldown } from "./buttons.ts";
+import { onPress, onSubmit } from "./buttons.ts";
 import type { CatalogueView } from "./catalogue-view.ts";
-import { byId, type Field, notify, setText } from "./dom.ts";
-import type { QuotaView } from "./quota-view.ts";
-import { isLimits } from "./quota.ts";
+import { byId, type Field, notify } from "./dom.ts";
+import { hideQuota } from "./quota-view.ts";
 import { store, stored } from "./session-storage.ts";
 import { type ApiCall, explain, isUnknownKey, type Session } from "./session.ts";
 
 /** @returns a function to call after each call: if the key has become invalid, the form asks for another one */
-export function startKeyView(
-  session: Session,
-  quotaView: QuotaView,
-  catalogue: CatalogueView,
-): (call: ApiCall) => void {
-  const form = byId<HTMLFormElement>("key-form");
-  const input = byId<Field>("key");
-  const see = byId<Field>("see");
-  const stay = byId<Field>("keep");
+export function startKeyView(session: Session, catalogue: CatalogueView): (call: ApiCall) => void {
+  const [desk, form] = [byId("desk"), byId<HTMLFormElement>("key-form")];
+  const [input, see, keep] = [byId<Field>("key"), byId<Field>("see"), byId<Field>("keep")];
 
   /** The key is not used, and stays in its field, where the person can correct it. */
   function refuse(): void {
     session.key = "";
-    catalogue.forget(); // A stored key had its filter and page size.
     input.ariaInvalid = "true";
     input.select();
+  }
+
+  /** Shows the animals, or the form that asks for a key. From here on the key is in memory alone, or in the tab. */
+  function show(hasKey: boolean): void {
+    document.querySelectorAll("dialog").forEach((dialog) => dialog.close());
+    byId("access").hidden = hasKey;
+    desk.hidden = !hasKey;
+    form.reset();
+    input.type = "password";
+    input.ariaInvalid = "false";
+    const isPhone = matchMedia("(pointer: coarse)").matches; // Its keyboard would cover the animals.
+    byId(!hasKey ? "key" : isPhone ? "refresh" : "wanted").focus();
   }
 
   function forget(): void {
     session.key = "";
     store("key", "");
-    showKey("");
-    quotaView.forget();
+    store("filter", "");
+    hideQuota();
     catalogue.forget();
-      byId("desk").toggleAttribute("data-read-only", false);
+    desk.toggleAttribute("data-read-only", false);
+    show(false);
   }
 
   onSubmit("key-form", async () => {
@@ -49,73 +54,45 @@ export function startKeyView(
     }
     session.key = key;
     const call = await session.request("/limits");
-    store("key", stay.checked && !isUnknownKey(call) ? key : "");
-    if (!isKeyTaken(call)) {
-      refuse();
+    const isReadOnly = readOnlyOf(call);
+    store("key", keep.checked && !isUnknownKey(call) ? key : "");
+    if (isReadOnly !== undefined) {
+      show(true);
+      desk.toggleAttribute("data-read-only", isReadOnly);
+      await catalogue.start();
+    } else {
+      // Only the service judges a key, and it may be unable to; anything else may come from a proxy.
+      const isJudged = call.response !== undefined && (call.code !== "" || call.response.status >= 500);
+      if (isJudged && !isUnknownKey(call)) {
+        show(true);
+      } else {
+        refuse();
+      }
       explain(call);
-      return;
-    }
-    showKey(key);
-    if (showPlan(call)) {
-      await catalogue.list();
     }
   });
-  onPress("refresh", async () => {
-    if (showPlan(await session.request("/limits"))) {
-      await catalogue.listAgain();
-    }
-  });
-  onPress("forget", () => {
+  onPress(byId("forget"), () => {
     forget();
     notify("good", "Forgotten.");
   });
   see.onchange = () => (input.type = see.checked ? "text" : "password");
-  showCooldown();
   input.value = stored("key");
   if (input.value !== "") {
-    stay.checked = true;
+    keep.checked = true;
     form.requestSubmit();
   }
   return (call) => {
-    if (isUnknownKey(call) && byId("access").hidden) {
+    if (call.code === "insufficient_scope") {
+      desk.toggleAttribute("data-read-only", true); // GET /limits may have failed to say so.
+    } else if (isUnknownKey(call) && byId("access").hidden) {
       forget();
       refuse();
     }
   };
 }
 
-/** Whether the service has judged the key and not refused it, or cannot judge any. */
-function isKeyTaken(call: ApiCall): boolean {
-  const { response, body, code } = call;
-  const isJudged = isLimits(body) || code !== "" || (response?.status ?? 0) >= 500;
-  return response !== undefined && isJudged && !isUnknownKey(call);
-}
-
-/** Returns whether the response tells what the key may do. If not, the notice says why. */
-function showPlan(call: ApiCall): boolean {
-  const { response, body } = call;
-  if (!response?.ok || !isLimits(body)) {
-    explain(call);
-    return false;
-  }
-  setText("plan", `${body.plan} plan`);
-  byId("desk").toggleAttribute("data-read-only", body.readOnly);
-  return true;
-}
-
-/** Shows the key in the bar, or the form that asks for one. If the focus is on what goes, it moves to what comes. */
-function showKey(key: string): void {
-  const hasKey = key !== "";
-  const isFocused = byId(hasKey ? "access" : "key-in-use").contains(document.activeElement);
-  byId("access").hidden = hasKey;
-  byId("key-in-use").hidden = !hasKey;
-  showCooldown();
-  byId<HTMLFormElement>("key-form").reset(); // From here on the key is in memory alone, or in the tab.
-  byId<Field>("key").type = "password";
-  byId<Field>("key").ariaInvalid = "false";
-  setText("key-begin", `${key.slice(0, 7)}…`);
-  setText("plan", "");
-  if (isFocused) {
-    byId(hasKey ? "list" : "key").focus();
-  }
+/** What `GET /limits` says of the key; undefined if the response is no such one. */
+function readOnlyOf({ response, body }: ApiCall): boolean | undefined {
+  const { readOnly } = body as { readonly readOnly?: unknown };
+  return response?.ok && typeof readOnly === "boolean" ? readOnly : undefined;
 }

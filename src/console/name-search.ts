@@ -3,15 +3,15 @@
  * the first animal on, and knows how far it has come. It shows nothing.
  */
 
-import { nextQuery } from "./call-request.ts";
 import type { Pet } from "./exact-json.ts";
-import { type ApiCall, petsOf, type Session } from "./session.ts";
+import { isScarce, readRate } from "./quota.ts";
+import { type ApiCall, nextQuery, petsOf, type Session } from "./session.ts";
 
 export interface Search {
   readonly text: string;
   readonly found: readonly Pet[];
-  /** The number of the last animal that was looked at. */
-  readonly last: string;
+  /** How many animals were looked at. */
+  readonly count: number;
   /** The query of the page to go on with; undefined at the end of the catalogue. */
   readonly next: string | undefined;
 }
@@ -19,20 +19,19 @@ export interface Search {
 /** The most pages that one press looks at. */
 const pagesMax = 20;
 
-export function newSearch(text: string): Search {
-  return { text, found: [], last: "0", next: "?limit=100" };
+/** @param filter of the list, as "&status=sold" */
+export function newSearch(text: string, filter: string): Search {
+  return { text, found: [], count: 0, next: `?limit=100${filter}` };
 }
 
 /**
  * Goes on for a press: by one page, and by more as long as the key has requests to spare.
- * @param hasSpare whether the key has, after so many pages
  * @param progress is called between two pages
  * @returns how far it has come, and the call that failed, if one did
  */
 export async function continueSearch(
   session: Session,
   begun: Search,
-  hasSpare: (pageCount: number) => boolean,
   progress: (search: Search) => void,
 ): Promise<{ search: Search; failed?: ApiCall }> {
   let search = begun;
@@ -44,9 +43,9 @@ export async function continueSearch(
       return { search, failed: call };
     }
     const found = [...search.found, ...pets.filter(isFound)];
-    const next = nextQuery(call.response?.headers.get("Link") ?? null);
-    search = { ...search, found, last: pets.at(-1)?.id ?? search.last, next };
-    if (pageCount === pagesMax || !hasSpare(pageCount)) {
+    search = { ...search, found, count: search.count + pets.length, next: nextQuery(call) };
+    const rate = call.response && readRate(call.response.headers, Date.now());
+    if (pageCount === pagesMax || rate === undefined || isScarce(rate)) {
       break;
     }
     progress(search);

@@ -5,10 +5,17 @@
 
 import { adviceFor } from "./advice.ts";
 import { setBusy } from "./buttons.ts";
-import type { CallRequest } from "./call-request.ts";
-import { byId, notify, shown } from "./dom.ts";
+import { notify, shown } from "./dom.ts";
 import { isPet, parseExact, type Pet } from "./exact-json.ts";
 import { clockTime } from "./quota.ts";
+
+/** A request to the API. The key is added where it is sent. */
+export interface CallRequest {
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  /** Besides `Authorization`. */
+  readonly fields?: Readonly<Record<string, string>>;
+  readonly content?: string | undefined;
+}
 
 export interface ApiCall {
   readonly request: CallRequest;
@@ -18,6 +25,8 @@ export interface ApiCall {
   readonly body: unknown;
   /** The code of an error of the service, or "no_response"; otherwise empty. */
   readonly code: string;
+  /** The message of an error of the service, otherwise empty. */
+  readonly message: string;
 }
 
 const responseMsMax = 30_000;
@@ -35,11 +44,10 @@ export class Session {
     this.#watch = watch;
   }
 
-  /** @param more of a request that is sent again, all of it */
-  async request(path: string, more: Partial<CallRequest> = {}): Promise<ApiCall> {
+  async request(path: string, request: CallRequest = { method: "GET" }): Promise<ApiCall> {
     setBusy(true);
     const sign = setTimeout(showWait, signMs);
-    const call = await transfer({ url: this.#api + path, method: "GET", ...more }, this.key);
+    const call = await transfer(this.#api + path, request, this.key);
     clearTimeout(sign);
     setBusy(false);
     this.#watch(call);
@@ -47,51 +55,51 @@ export class Session {
   }
 }
 
-async function transfer(request: CallRequest, key: string): Promise<ApiCall> {
-  const { url, method, fields, content: sent = null } = request;
-  let response: Response | undefined;
-  let content = "";
+/** A request that stores something: sent again as it is, it does so once. */
+export function writeRequest(method: CallRequest["method"], content?: string, more = {}): CallRequest {
+  const name = crypto.getRandomValues(new Uint32Array(4)).join("-"); // `randomUUID` is there only on secure pages.
+  const type = content === undefined ? {} : { "Content-Type": "application/json" };
+  return { method, content, fields: { ...type, "Idempotency-Key": `"${name}"`, ...more } };
+}
+
+async function transfer(url: string, request: CallRequest, key: string): Promise<ApiCall> {
+  const { method, fields, content: body = null } = request;
   try {
-    const arriving = await fetch(url, {
+    const response = await fetch(url, {
       method,
-      body: sent,
+      body,
       headers: { ...fields, Authorization: `Bearer ${key}` },
       cache: "no-store",
       credentials: "omit",
       redirect: "error",
       signal: AbortSignal.timeout(responseMsMax),
     });
-    content = await arriving.text();
-    response = arriving;
+    return { request, response, ...read(await response.text()) };
   } catch {
-    // Browsers do not say why: it is no response.
+    return { request, response: undefined, body: {}, code: "no_response", message: "" }; // Browsers do not say why.
   }
-  const body = read(content);
-  const { code = response === undefined ? "no_response" : "" } = body;
-  return { request, response, body, code: plain(code) };
 }
 
-/** A proxy may have made the content, so each member may be anything. */
-function plain(value: unknown): string {
-  return typeof value === "object" ? "" : `${value}`;
-}
-
-function read(content: string): { readonly code?: unknown } {
+/** A proxy may have made the content: no JSON, or any other one. */
+function read(content: string): Pick<ApiCall, "body" | "code" | "message"> {
   try {
-    return (parseExact(content) ?? {}) as object;
+    const body = parseExact(content) ?? {};
+    const { code, message } = body as Readonly<Record<string, unknown>>;
+    const [first = "", second = ""] = [code, message].map((one) => (typeof one === "string" ? one : ""));
+    return { body, code: first, message: second };
   } catch {
-    return {}; // Not JSON: a proxy's own page, or nothing.
+    return { body: {}, code: "", message: "" };
   }
-}
-
-function messageOf({ body }: ApiCall): string {
-  return plain((body as { readonly message?: unknown }).message ?? "");
 }
 
 /** Whether the service does not know the key. Where an address has sent many such keys, it says 429 instead of 401. */
-export function isUnknownKey(call: ApiCall): boolean {
-  const { response } = call;
-  return response?.status === 401 || (response?.status === 429 && messageOf(call).includes("from this address"));
+export function isUnknownKey({ response, code }: ApiCall): boolean {
+  return response?.status === 401 || code === "too_many_failures";
+}
+
+/** The query of the link to the next page (RFC 8288), as "?limit=…"; undefined if there is none. */
+export function nextQuery({ response }: ApiCall): string | undefined {
+  return /<[^>?]*(\?[^>]*)>\s*;\s*rel="?next"?/.exec(response?.headers.get("Link") ?? "")?.[1];
 }
 
 /** The animals of a page of the list; undefined if the response is no such page. */
@@ -99,11 +107,16 @@ export function petsOf({ response, body }: ApiCall): readonly Pet[] | undefined 
   return response?.ok && Array.isArray(body) && body.every(isPet) ? body : undefined;
 }
 
-/** Says what went wrong and what to do. Codes and fields are for programmers, who see the response. */
-export function explain(call: ApiCall): void {
-  const { response, code } = call;
+/** The animal of a response, with its tag, whatever a proxy that compresses has made of that; undefined if none. */
+export function petOf({ response, body }: ApiCall): Pet | undefined {
+  const [tag = ""] = /[a-z]+-[0-9]+/.exec(response?.headers.get("ETag") ?? "") ?? [];
+  return response?.ok && isPet(body) ? { ...body, tag } : undefined;
+}
+
+/** Says what went wrong and what to do. */
+export function explain({ response, code, message }: ApiCall): void {
   const waitMs = response?.status === 429 ? Number(response.headers.get("Retry-After")) * 1_000 : 0;
-  const advice = adviceFor(isUnknownKey(call) ? "invalid_api_key" : code, messageOf(call));
+  const advice = adviceFor(response?.status === 401 ? "invalid_api_key" : code, message, response?.status);
   if (waitMs > 0) {
     notify("wait", ...shown(`${advice} Wait until ${clockTime(Date.now() + waitMs)}.`)); // It stays true, uncounted.
   } else {
@@ -112,7 +125,7 @@ export function explain(call: ApiCall): void {
 }
 
 function showWait(): void {
-  if (byId("notice").matches(":empty")) {
+  if (document.querySelector(".says:not(:empty)") === null) {
     notify("wait", "Waiting for the answer…");
   }
 }

@@ -116,18 +116,81 @@ export async function openWithKey(context, { pets, ...options } = {}) {
   return { program, ...opened };
 }
 
-/** Fills the form of a new animal and presses Add. */
+/** Fills the dialog of a new animal and presses Add. */
 export async function add(page, name, category = "1") {
+  await page.getByRole("button", { name: "New animal" }).click();
   await page.locator("#name").fill(name);
-  await page.getByLabel("Category").fill(category);
+  await page.locator("#category").fill(category);
   await page.getByRole("button", { name: "Add", exact: true }).click();
 }
 
-/** As another client does it. */
-export async function changeStatus({ apiUrl, firstKey }, id, status) {
+/** Chooses a status of the list as a mouse does. */
+export async function choose(page, name) {
+  await page.locator("#filter label", { hasText: name }).click();
+}
+
+/** Presses what is in the menu of an animal. */
+export async function pressInMenu(page, id, name) {
+  await page.getByRole("button", { name: `More for animal ${id}`, exact: true }).click();
+  await page.locator("#menu").getByRole("button", { name, exact: true }).click();
+}
+
+/** Types it where numbers and names are searched for, and waits for what is found. */
+export async function find(page, text) {
+  await page.locator("#wanted").fill(text);
+  await page.locator("#wanted").press("Enter");
+  await idle(page);
+}
+
+/** Until no request is under way. */
+export async function idle(page) {
+  await page.locator("body[aria-busy=false]").waitFor();
+}
+
+/** As another till does it. */
+async function send({ apiUrl, firstKey }, method, id, members) {
   const headers = { Authorization: `Bearer ${firstKey}`, "If-Match": "*", "Content-Type": "application/json" };
-  const response = await fetch(`${apiUrl}/pets/${id}`, { method: "PATCH", headers, body: JSON.stringify({ status }) });
-  assert.equal(response.status, 200);
+  const response = await fetch(`${apiUrl}/pets/${id}`, { method, headers, body: members && JSON.stringify(members) });
+  assert.ok(response.ok, `${response.status}`);
+}
+
+export function change(program, id, members) {
+  return send(program, "PATCH", id, members);
+}
+
+export function changeStatus(program, id, status) {
+  return change(program, id, { status });
+}
+
+export function removeElsewhere(program, id) {
+  return send(program, "DELETE", id);
+}
+
+/** The service does what the next request on one animal asks for, and its response is lost. */
+export function loseResponse(page, path = "**/v1/pets/*") {
+  return page.route(path, async (route) => {
+    await route.fetch();
+    await route.abort("connectionreset");
+  }, { times: 1 });
+}
+
+export async function press(page, name) {
+  await page.getByRole("button", { name, exact: true }).click();
+}
+
+/** Until the page says so, where nothing but the list is open. */
+export function notice(page, text) {
+  return page.locator("#notice", { hasText: text }).waitFor();
+}
+
+export function statuses(page) {
+  return page.locator("#pets li:visible .pill").allInnerTexts();
+}
+
+/** Number, name and category of each row. */
+export function rows(page) {
+  return page.locator("#pets li:visible").evaluateAll((all) => all.map((row) =>
+    [".number", "strong bdi", ".category bdi"].map((part) => row.querySelector(part).innerText.trim())));
 }
 
 /** @param allowed texts of console lines that the test itself provokes */
@@ -153,5 +216,5 @@ export function watchPage(page, origin, allowed = []) {
 export async function enterKey(page, key) {
   await page.getByLabel("API key").fill(key);
   await page.getByRole("button", { name: "Use key" }).click();
-  await page.locator("body[aria-busy=false]:has(:is(#access[hidden], #notice:is(.bad, .wait)))").waitFor();
+  await page.locator("body[aria-busy=false]:has(:is(#access[hidden], #key-says:is(.bad, .wait)))").waitFor();
 }

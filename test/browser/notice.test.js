@@ -1,26 +1,27 @@
 /**
- * What the page says of a request under way, of what happened, and of a press that does not count: in one place, which
- * is in view.
+ * What the page says of a request under way, of what happened, and of a press that does not count: in one notice, which
+ * is in view, and covers nothing.
  */
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { add, closeBrowser, enterKey, openConsole, openWithKey, skip, startProgram } from "./console.js";
+import { add, choose, closeBrowser, enterKey, idle, notice, openConsole, openWithKey, press, pressInMenu, skip, startProgram } from "./console.js";
 
 after(closeBrowser);
 
 const pets = ["Rex", "Misty", "Otto"].map((name) => ({ name, categoryId: 1 }));
 const phone = { width: 360, height: 740 };
-const press = (page, name) => page.getByRole("button", { name, exact: true }).click();
 
 /** Whatever sends a request: how to do it, and the request. */
 const senders = {
-  List: [(page) => press(page, "List animals"), "GET /v1/pets"],
+  Refresh: [(page) => press(page, "Refresh"), "GET /v1/pets"],
   Sell: [(page) => press(page, "Sell animal 1"), "PATCH /v1/pets/1"],
   Next: [(page) => press(page, "Next"), "GET /v1/pets"],
   Add: [(page) => add(page, "Ada"), "POST /v1/pets"],
   Find: [(page) => page.locator("#wanted").fill("2").then(() => press(page, "Find")), "GET /v1/pets"],
-  Refresh: [(page) => press(page, "Refresh"), "GET /v1/limits"],
+  "Back to the list": [(page) => press(page, "Back to the list"), "GET /v1/pets"],
+  "a status": [(page) => choose(page, "Available"), "GET /v1/pets"],
+  Correct: [(page) => pressInMenu(page, 2, "Correct"), "GET /v1/pets/2"],
 };
 
 /** From here on requests wait until `respond` is called. */
@@ -33,40 +34,43 @@ async function hold(page) {
   });
   return async () => {
     release();
-    await page.locator("body[aria-busy=false]").waitFor();
+    await idle(page);
     await page.unroute("**/v1/**");
   };
 }
 
+/** The program with a second page, and its console without a key yet. */
+async function openTwoPages(context, options) {
+  const program = await startProgram(context);
+  await program.importPets(Array.from({ length: 41 }, (_, index) => pets[index] ?? pets[0]));
+  return { program, ...await openConsole(context, program, options) };
+}
+
 test("where 4 s pass between request and response, the page shows it from 300 ms on, whatever sent it", { skip }, async (context) => {
-  const program = await startProgram(context, { pets });
-  const { page } = await openConsole(context, program, { clock: Date.now() });
-  await page.getByLabel("Page size").fill("2");
-  const notice = page.locator("#notice");
-  await page.getByLabel("API key").fill(program.firstKey);
+  const { program, page } = await openTwoPages(context, { clock: Date.now() });
+  const said = () => page.locator(".says").evaluateAll((all) => all.filter((one) => one.checkVisibility()).map((one) => one.textContent).join(""));
+  await page.locator("#key").fill(program.firstKey);
   await page.clock.pauseAt(Date.now() + 60_000);
   for (const act of [(one) => press(one, "Use key"), ...Object.values(senders).map(([send]) => send)]) {
     const respond = await hold(page);
     await act(page);
     await page.locator("body[aria-busy=true]").waitFor();
     await page.clock.runFor(299);
-    assert.equal(await notice.textContent(), "", `${act}: nothing flickers`);
+    assert.equal(await said(), "", `${act}: nothing flickers`);
     await page.clock.runFor(1);
-    assert.equal(await notice.textContent(), "Waiting for the answer…", `${act}`);
+    assert.equal(await said(), "Waiting for the answer…", `${act}`);
     await page.clock.runFor(3_700);
-    assert.equal(await notice.textContent(), "Waiting for the answer…");
-    await page.waitForFunction(() => getComputedStyle(document.getElementById("list")).opacity === "0.5");
+    assert.equal(await said(), "Waiting for the answer…");
+    await page.waitForFunction(() => getComputedStyle([...document.querySelectorAll(".sends")].find((one) => one.checkVisibility())).opacity === "0.5");
     assert.equal(await page.evaluate(() => getComputedStyle(document.body).cursor), "progress");
     await respond();
-    assert.doesNotMatch(await notice.textContent(), /Waiting/);
+    assert.doesNotMatch(await said(), /Waiting/);
   }
 });
 
-for (const [name, [send, line]] of Object.entries(senders)) {
+for (const [name, [send, line]] of Object.entries(senders).filter(([one]) => one !== "Back to the list")) {
   test(`a double click is one press, and the page does not say that it was not done: ${name}`, { skip }, async (context) => {
-    const program = await startProgram(context, { pets });
-    const { page, requests } = await openConsole(context, program);
-    await page.getByLabel("Page size").fill("2");
+    const { program, page, requests } = await openTwoPages(context);
     await enterKey(page, program.firstKey);
     const respond = await hold(page);
     const before = requests.length;
@@ -87,16 +91,16 @@ test("what happened, errors, and why a press did not count are in view wherever 
   const { page } = await openWithKey(context, { viewport: phone, clock: Date.now(), allowed: ["net::ERR_", "status of 429"] });
   const hundred = Array.from({ length: 100 }, (_, index) => ({ id: index + 1, name: `A${index + 1}`, categoryId: 1, status: "available" }));
   await page.route("**/v1/pets?*", (route) => route.fulfill({ json: hundred, headers: { Link: '</v1/pets?after=100>; rel="next"' } }));
-  await press(page, "List animals");
-  await page.locator("#pets tr").nth(60).scrollIntoViewIfNeeded();
+  await press(page, "Refresh");
+  await page.locator("#pets li").nth(60).scrollIntoViewIfNeeded();
   const isSaid = async (text) => {
-    await page.locator("#notice", { hasText: text }).waitFor();
+    await notice(page, text);
     const { y, height } = await page.locator("#notice").boundingBox();
     assert.ok(y >= 0 && y + height <= phone.height, `${text} is at ${y}`);
-    assert.equal(await page.locator(".good, .bad, .wait").filter({ hasText: /\w/ }).and(page.locator("[role=status]")).count(), 1, "one notice");
+    assert.equal(await page.locator("output.says:visible").filter({ hasText: /\w/ }).count(), 1, "one notice");
   };
   await page.route("**/v1/pets?*", (route) => route.abort());
-  await press(page, "Next");
+  await page.locator("#next").evaluate((button) => button.click());
   await isSaid("No answer");
   await page.route("**/v1/pets/61", (route) => route.fulfill({ json: { ...hundred[60], status: "sold" } }));
   await press(page, "Sell animal 61");
@@ -115,18 +119,49 @@ test("what happened, errors, and why a press did not count are in view wherever 
   }));
   await press(page, "Sell animal 63");
   await isSaid("are used up");
+  assert.equal(await page.locator(".marked .number").innerText(), "63", "the row that the failed press was about");
   await page.getByRole("button", { name: "Sell animal 64" }).press("Enter");
   await isSaid(/^Not sent: wait until .*\d+:\d\d/);
   await page.clock.runFor(45_000);
   assert.equal(await page.locator("#notice").textContent(), "", "the wait is over");
 });
 
+for (const viewport of [phone, { width: 320, height: 568 }, { width: 1280, height: 900 }]) {
+  test(`the notice lies on nothing, however long it is, and what was changed is beside it, ${viewport.width} pixels wide`, { skip }, async (context) => {
+    const { page } = await openWithKey(context, { pets: [...pets, ...pets, ...pets, ...pets, ...pets, { name: "W".repeat(100), categoryId: 1 }], viewport });
+    await press(page, "Sell animal 16");
+    await notice(page, "Animal 16 is sold");
+    const boxes = await page.evaluate(() => ["#page", "#notice", ".marked .more", "footer"].map((one) => document.querySelector(one).getBoundingClientRect().toJSON()));
+    const [list, said, more, foot] = boxes;
+    assert.ok(list.bottom <= said.top, "the list ends above the notice");
+    assert.ok(more.bottom <= list.bottom && more.top >= 0, "the changed row is in view");
+    assert.ok(said.height <= viewport.height * 0.3 && foot.bottom <= viewport.height);
+    await press(page, "Dismiss");
+    assert.equal(await page.evaluate(() => document.getElementById("page").getBoundingClientRect().bottom), viewport.height, "its room is given back");
+  });
+}
+
+test("a press clears what the last one said", { skip }, async (context) => {
+  const { program, page } = await openWithKey(context, { pets });
+  for (const [act, text] of [
+    [() => press(page, "Sell animal 1"), "is sold"],
+    [() => page.locator("#category-filter").fill("x").then(() => page.locator("#category-filter").press("Enter")), "whole number"],
+  ]) {
+    await act();
+    await notice(page, text);
+  }
+  await press(page, "Forget");
+  await page.locator("#key-says", { hasText: "Forgotten." }).waitFor();
+  await enterKey(page, program.firstKey);
+  assert.equal(await page.locator("#notice").textContent(), "");
+});
+
 test("what was said of a request under way goes with it, also where the outcome says nothing", { skip }, async (context) => {
   const { page } = await openWithKey(context, { pets });
   const respond = await hold(page);
-  await press(page, "List animals");
+  await press(page, "Refresh");
   await press(page, "Forget");
-  await page.locator("#notice", { hasText: "Not sent: a request is under way." }).waitFor();
+  await notice(page, "Not sent: a request is under way.");
   await respond();
   assert.equal(await page.locator("#notice").textContent(), "");
 });
@@ -138,9 +173,9 @@ test("a request without an answer is given up after 30 s, as the client does, an
     AbortSignal.timeout = (ms) => timeout((globalThis.limitMs = ms) / 100); // The test waits for a hundredth of it.
   });
   await page.route("**/v1/pets?*", () => {}, { times: 1 });
-  await press(page, "List animals");
-  await page.locator("#notice", { hasText: "No answer" }).waitFor();
+  await press(page, "Refresh");
+  await notice(page, "No answer");
   assert.equal(await page.evaluate(() => globalThis.limitMs), 30_000);
   await press(page, "Forget");
-  await page.locator("#notice", { hasText: "Forgotten." }).waitFor();
+  await page.locator("#key-says", { hasText: "Forgotten." }).waitFor();
 });

@@ -1,11 +1,11 @@
 /**
- * Makes console.png, the README's picture of the console: `npm run screenshot`, after `npm run build` of the project.
+ * Makes console.png, the README's picture of the page: `npm run screenshot`, after `npm run build` of the project.
  * pngquant (Debian: pngquant) reduces it to the few colours that it has.
  */
 
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import { add, closeBrowser, here, openWithKey } from "./console.js";
+import { add, closeBrowser, here, notice, openWithKey, press } from "./console.js";
 
 const pets = [
   { name: "Rex", categoryId: 1, status: "available" },
@@ -20,9 +20,9 @@ const context = { after: (cleanup) => cleanups.unshift(cleanup) };
 try {
   const { page } = await openWithKey(context, { pets, viewport: { width: 1280, height: 560 }, colorScheme: "light" });
   await add(page, "Luna", "2");
-  await page.locator("#notice", { hasText: "is added" }).waitFor();
-  await page.getByRole("button", { name: "Reserve animal 4" }).click();
-  await page.locator("#notice", { hasText: "is reserved" }).waitFor();
+  await notice(page, "is added");
+  await press(page, "Reserve animal 4");
+  await notice(page, "is reserved");
   await page.mouse.move(0, 0);
   const path = join(here, "console.png");
   await page.screenshot({ path });

@@ -13,7 +13,7 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 const builtFolder = join(root, "dist/console");
 const sourceFolder = join(root, "src/console");
 
-const bytesMax = 64_000;
+const bytesMax = 54_000;
 
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { parseExact, parseWholeNumber } from "../../src/console/exact-json.ts";
+import { parseExact, parseWholeNumber, toJson } from "../../src/console/exact-json.ts";
 
 test("parseExact() keeps every digit of an int64", () => {
   for (const digits of ["9223372036854775807", "-9223372036854775808", "9007199254740993", "0", "-1"]) {
@@ -20,6 +20,12 @@ test("parseExact() throws on text that is not JSON", () => {
   for (const text of ["", "<html>", "{", "1 2", '"'] ) {
     assert.throws(() => parseExact(text), SyntaxError);
   }
+});
+
+test("toJson() writes the category with all its digits, and any name", () => {
+  const members = { name: 'a "1" \u202e', categoryId: "9223372036854775807", status: "sold" };
+  assert.equal(toJson(members), '{"name":"a \\"1\\" \u202e","categoryId":9223372036854775807,"status":"sold"}');
+  assert.deepEqual(parseExact(toJson(members)), members);
 });
 
 test("parseWholeNumber() takes a whole number to the last digit, and nothing else", () => {
