@@ -9,8 +9,8 @@ export interface Engine {
   readonly store: PetStore;
   readonly limiter: Limiter;
   readonly keys: KeyCommands;
-  /** In a database gaps count too, since counting rows takes long. */
-  countAnimals(): Promise<number>;
+  /** Undefined if counting takes long, as it may in a database. */
+  countAnimals(): Promise<number | undefined>;
   /** What is known without reading a file or asking a database. */
   gauges(): Omit<Gauges, "isHealthy">;
   /** Resolves when everything accepted is durable, and every resource is released. */

@@ -66,7 +66,7 @@ async function tryToStart(settings: Settings, disk: Disk, report: Report): Promi
   try {
     const { exists, keyring } = engine.keys;
     const first = exists ? "" : "; a start would make the first key";
-    const animals = pluralize(await engine.countAnimals(), "animal");
+    const animals = pluralize((await engine.countAnimals()) ?? 0, "animal"); // A folder always knows.
     const inWords = `${resolve(dataDir)} has ${animals}, ${keyring.countInWords()}${first}`;
     await (exists || engine.keys.createFirst(newKey({}, { clock: systemClock, randomBytes }).event));
     const inUse = "; in use by a running service: what looks unfinished may be a write in progress";

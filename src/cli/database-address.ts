@@ -16,7 +16,39 @@ export function parseDatabaseAddress(text: string): string {
         "in a password, percent-encode all but letters and digits",
     );
   }
+  connectTimeoutMs(text);
   return text;
+}
+
+/**
+ * How long opening a connection may take, by the member `connect_timeout`, in seconds as for `psql`; undefined without
+ * one.
+ * @throws {RangeError} it is no such number
+ */
+export function connectTimeoutMs(address: string): number | undefined {
+  const seconds = membersOf(address).get("connect_timeout");
+  if (seconds !== null && !/^[1-9]\d{0,2}$/.test(seconds)) {
+    throw new RangeError("its connect_timeout must be 1 to 999 seconds");
+  }
+  return seconds === null ? undefined : Number(seconds) * 1_000;
+}
+
+/** The members of an address that the package `pg` reads, and `connect_timeout`. */
+const usedMembers: ReadonlySet<string> = new Set([
+  "host", "port", "user", "password", "database", "application_name", "fallback_application_name", "client_encoding",
+  "options", "ssl", "sslmode", "sslcert", "sslkey", "sslrootcert", "sslnegotiation", "uselibpqcompat", "replication",
+  "statement_timeout", "lock_timeout", "query_timeout", "idle_in_transaction_session_timeout", "connect_timeout",
+]);
+
+/** Returns a warning for each member of the address that has no effect, as others of `psql` have none. */
+export function unusedMembers(address: string): string[] {
+  return [...new Set(membersOf(address).keys())]
+    .filter((name) => !usedMembers.has(name))
+    .map((name) => `the member ${name} of the database's address has no effect`);
+}
+
+function membersOf(address: string): URLSearchParams {
+  return new URLSearchParams(/\?(.*)$/s.exec(address)?.[1] ?? "");
 }
 
 /**

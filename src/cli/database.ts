@@ -8,12 +8,13 @@ import { hasCode, messageOf } from "../base/error-message.ts";
 import type { Report } from "../base/report.ts";
 import type { KeyCommands } from "../keys/key-commands.ts";
 import type { KeyDecider } from "../keys/keys.ts";
-import { within } from "../postgres/connections.ts";
+import { connectMsDefault, within } from "../postgres/connections.ts";
 import { DatabaseError } from "../postgres/database-error.ts";
 import { Database } from "../postgres/database.ts";
 import type { DatabasePool } from "../postgres/pool.ts";
 import { openKeys } from "../postgres/postgres-engine.ts";
 import { inspect, prepareSchema, type SchemaWork } from "../postgres/schema.ts";
+import { connectTimeoutMs } from "./database-address.ts";
 import { UsageError } from "./parse-flags.ts";
 import type { Storage } from "./settings.ts";
 
@@ -24,7 +25,6 @@ type PoolClass = new (options: object) => DatabasePool & { end(): Promise<void> 
 /** In a clone, where pg is an optional peer, npm installs it only with the flags that the script has. */
 const missingText = "the package pg is missing; run: npm install pg (in a clone: npm run add-pg)";
 
-const connectMs = 1_000;
 /** How long connections may take to close. Closing waits for one that is in use. */
 const endMs = 1_000;
 
@@ -39,7 +39,8 @@ export async function withPool<Result>(
   const Pool = await importPool(storage);
   const pool = new Pool({
     connectionString: storage.address,
-    connectionTimeoutMillis: connectMs,
+    max: storage.connectionCount,
+    connectionTimeoutMillis: connectTimeoutMs(storage.address) ?? connectMsDefault,
     keepAlive: true,
     application_name: "animal-store",
   });

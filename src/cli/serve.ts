@@ -219,7 +219,8 @@ async function whatIsServed(service: Service, { storage }: Settings): Promise<st
   const animalCount = await service.engine.countAnimals();
   const isNew = storage.kind === "folder" && !keys.exists && animalCount === 0;
   const made = isNew ? ["made just now"] : [];
-  return [place, ...made, pluralize(animalCount, "animal"), keys.keyring.countInWords()].join(", ");
+  const animals = animalCount === undefined ? [] : [pluralize(animalCount, "animal")];
+  return [place, ...made, ...animals, keys.keyring.countInWords()].join(", ");
 }
 
 /** An address, and the prefix of the names of its settings. */

@@ -8,13 +8,19 @@ import { messageOf } from "../base/error-message.ts";
 import { parseBaseUrl, parseOrigins, trustedProxyCountMax } from "../options.ts";
 import type { Pair, PairPaths } from "../tls/pair.ts";
 import { listenerLimits } from "../wire/listener-limits.ts";
-import { maskedAddress, parseDatabaseAddress } from "./database-address.ts";
+import { maskedAddress, parseDatabaseAddress, unusedMembers } from "./database-address.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 
 /** Where all data is stored: in a folder, or in a database. */
 export type Storage =
   | { readonly kind: "folder"; readonly dataDir: string }
-  | { readonly kind: "database"; readonly address: string; readonly cited: string };
+  | {
+      readonly kind: "database";
+      readonly address: string;
+      /** The most connections. */
+      readonly connectionCount: number;
+      readonly cited: string;
+    };
 
 export type Row = readonly [parse: (text: string) => unknown, placeholder: string, meaning: string, fallback?: string];
 
@@ -26,6 +32,9 @@ export const settingRows = {
   database: [
     parseDatabaseAddress,
     "URL", "in place of the folder: a PostgreSQL database, postgres://…, for any number of servers",
+  ],
+  "database-connections": [
+    integer(1, 100), "COUNT", "the most connections that the server opens to the database, 1 to 100", "10",
   ],
   "tls-cert": [
     parseText, "FILE", "certificates as PEM: the port speaks HTTPS; reloaded when it changes, and at SIGHUP",
@@ -94,7 +103,9 @@ export function readSettings(args: readonly string[], environment: NodeJS.Proces
   if (port !== 0 && port === metricsPort && host === metricsHost) {
     throw new UsageError(`Cannot use ${cite("metrics-port")}: it is the port of the API`);
   }
-  return { settings, cite, warnings: unknownVariables(ownVariables) };
+  const { storage } = settings;
+  const unused = storage.kind === "database" ? unusedMembers(storage.address) : [];
+  return { settings, cite, warnings: [...unknownVariables(ownVariables), ...unused] };
 }
 
 function allSettings({ read, storage, tls }: ReturnType<typeof givenSettings>) {
@@ -165,7 +176,7 @@ function givenSettings(values: ReadonlyMap<string, string>, environment: NodeJS.
     }
   };
   const storage = (): Storage => {
-    const address = read("database");
+    const [address, connectionCount] = [read("database"), read("database-connections")];
     if (address === undefined) {
       return { kind: "folder", dataDir: read("data") };
     }
@@ -173,7 +184,7 @@ function givenSettings(values: ReadonlyMap<string, string>, environment: NodeJS.
     if (values.has("data") || environment[variableOf("data")]) {
       throw new UsageError(`Cannot use ${cited} together with ${cite("data")}: unset one, or empty its variable`);
     }
-    return { kind: "database", address, cited };
+    return { kind: "database", address, connectionCount, cited };
   };
   const tls = (): PairPaths | undefined => {
     const [cert, key] = [read("tls-cert"), read("tls-key")];

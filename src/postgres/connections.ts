@@ -17,18 +17,26 @@ import type { DatabasePool, PoolClient } from "./pool.ts";
 import type { Refusals } from "./refusals.ts";
 
 const awayMs = 2_000;
-/** How long to wait for a new or free connection. What waits when the database comes back holds up the poll so long. */
-const connectMs = 1_500;
+/** How long a new connection may take if the pool does not say. */
+export const connectMsDefault = 3_000;
+/** How long a request waits for a connection unless others are answered meanwhile. */
+const requestMs = 3_000;
+/** As long while the database is away: the connection that is under way when it is back may never come. */
+const awayTryMs = 1_500;
+/** How often it is looked whether others are answered. */
+const lookMs = 250;
 /** The pause between two tries for a connection, after one was refused: one that works may become free. */
 const connectPauseMs = 50;
 
 export class Connections {
   readonly #pool: DatabasePool;
+  /** How long a new or free connection may take. */
+  readonly #connectMs: number;
   readonly #refusals: Refusals;
   #report: Report;
   /** When the first statement was sent after the last answer; undefined if none was. By performance.now(). */
   #silentSinceMs: number | undefined;
-  /** When a statement last failed while the database was away. Connections that were opened before may be dead. */
+  /** Connections that were opened before may be dead: later a statement failed while the database was away. */
   #lostMs = -Infinity;
   #hasAnswered = false;
   #isSaidAway = false;
@@ -39,6 +47,7 @@ export class Connections {
   /** @param report takes a line when the database is away, and when it is back */
   constructor(pool: DatabasePool, report: Report, refusals: Refusals) {
     this.#pool = pool;
+    this.#connectMs = pool.options?.connectionTimeoutMillis || connectMsDefault; // 0 is no bound.
     this.#refusals = refusals;
     this.#report = report;
     pool.on("error", ignore); // An unused connection has broken: the pool drops it by itself.
@@ -52,13 +61,13 @@ export class Connections {
   /** @throws {DatabaseError} none can be had */
   async take(): Promise<PoolClient> {
     const beganMs = performance.now();
-    const endMs = beganMs + connectMs;
+    const endMs = beganMs + this.#connectMs + lookMs; // The pool's own error says more.
     for (;;) {
       const opening = this.#pool.connect();
       this.#opening.add(opening);
       opening.finally(() => this.#opening.delete(opening)).catch(ignore);
       try {
-        const client = await within(endMs - performance.now(), opening);
+        const client = await this.#opened(opening, beganMs, endMs);
         if (!this.#openedMs.has(client)) {
           this.#onConnect(client); // The pool opened it before this object was made.
         }
@@ -72,12 +81,28 @@ export class Connections {
           this.#refusals.report("a connection", "connection", error);
         }
         const isHopeful = this.#hasAnswered && this.isAvailable;
-        if (!isHopeful || error instanceof TimeoutError || performance.now() + connectPauseMs >= endMs) {
+        const isOver = performance.now() + connectPauseMs >= Math.min(endMs, beganMs + requestMs);
+        if (!isHopeful || error instanceof TimeoutError || isOver) {
           throw new DatabaseError("none", error);
         }
         await delay(connectPauseMs);
       }
     }
+  }
+
+  /** Slow is not away: while others are answered, a connection may take as long as the pool allows. */
+  async #opened(opening: Promise<PoolClient>, beganMs: number, endMs: number): Promise<PoolClient> {
+    const firstMs = beganMs + (this.isAvailable ? requestMs : awayTryMs);
+    for (let untilMs = firstMs; untilMs + lookMs < endMs; untilMs += lookMs) {
+      try {
+        return await within(untilMs - performance.now(), opening);
+      } catch (error) {
+        if (!(error instanceof TimeoutError) || !this.isAvailable) {
+          throw error;
+        }
+      }
+    }
+    return within(endMs - performance.now(), opening);
   }
 
   noteSent(): void {
@@ -94,10 +119,13 @@ export class Connections {
     }
   }
 
-  /** A statement had no answer, or failed as all others would. */
-  noteFailure(error: unknown): void {
+  /**
+   * A statement had no answer, or failed as all others would.
+   * @param sinceMs no connection that was opened later is any worse for that
+   */
+  noteFailure(error: unknown, sinceMs: number): void {
     if (!this.isAvailable) {
-      this.#lostMs = performance.now();
+      this.#lostMs = sinceMs;
       if (!this.#isSaidAway) {
         this.#isSaidAway = true;
         this.#report(`the database cannot be used, requests get 503 until it can: ${messageOf(error)}`, "warning");

@@ -4,6 +4,7 @@
  */
 
 import { hash } from "node:crypto";
+import { performance } from "node:perf_hooks";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { messageOf } from "../base/error-message.ts";
@@ -111,8 +112,9 @@ export class Database {
     if (kind === "write") {
       connections.noteSent();
     }
+    const beganMs = performance.now();
     const client = await connections.take().catch((error: unknown) => {
-      connections.noteFailure(error);
+      connections.noteFailure(error, beganMs); // A slow connection that has come meanwhile works.
       throw error;
     });
     try {
@@ -130,7 +132,7 @@ export class Database {
       if (isAnswer && kind === "write") {
         connections.noteAnswer();
       } else if (!isAnswer) {
-        connections.noteFailure(error);
+        connections.noteFailure(error, performance.now());
       }
       if (this.isAvailable && (isTimeout(error) || (isAnswer && !isVictim(error)))) {
         this.#refusals.report("a statement", state ?? "silent", error);

@@ -30,6 +30,8 @@ export interface PoolClient {
 }
 
 export interface DatabasePool {
+  /** Those that a `Pool` was made with. */
+  readonly options?: { readonly connectionTimeoutMillis?: number | undefined } | undefined;
   connect(): Promise<PoolClient>;
   on(event: "error", listener: (error: Error) => void): unknown;
   /** The listener is called before the pool hands over a new connection, in the same turn. */

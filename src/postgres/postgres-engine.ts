@@ -34,6 +34,8 @@ const keyPollMs = 250;
 const purgeTurnMs = 300_000;
 /** The next ones are an hour apart. */
 const purgeTurns = 12;
+/** How long a start may count animals. */
+const countMs = 1_000;
 /** How many blocks of 8 kB of a table a purge looks at in one statement, so that no batch waits long for rows. */
 const pieceBlocks = 100;
 
@@ -73,7 +75,7 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
     return {
       store, limiter, keys, close,
       gauges: () => ({ banCount: limiter.banCount }),
-      countAnimals: () => countAnimals(database),
+      countAnimals: () => countAnimals(database, countMs).catch(() => undefined), // What else is wrong shows at once.
     };
   } catch (error) {
     database.close();

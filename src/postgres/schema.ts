@@ -69,15 +69,18 @@ export async function prepareSchema(database: Database, report: Report, work: Sc
 export async function inspect(database: Database, clock: Clock): Promise<string> {
   const [before, after] = await database.transaction((query) => prepareWithin(query, "migrate"), { end: "ROLLBACK" });
   const { keyring } = await PostgresKeyLog.open({ database, clock, report: () => undefined });
-  const animals = pluralize(await countAnimals(database), "animal");
+  const animals = pluralize(await countAnimals(database, countMs), "animal");
   const migration = before < after ? `; a start would migrate its schema${span(before, after)}` : "";
   return `the database is intact: ${animals}, ${keyring.countInWords()}${migration}`;
 }
 
-export async function countAnimals(database: Database): Promise<number> {
-  const text = "SELECT count(*)::text AS count FROM animal_store.pets";
-  const [row] = await database.transaction((query) => query(text), { eachMs: countMs });
-  return Number(row?.["count"]);
+/** @throws {Error} it takes longer than `limitMs` */
+export async function countAnimals(database: Database, limitMs: number): Promise<number> {
+  return database.transaction(async (query) => {
+    await query(`SET LOCAL statement_timeout = ${limitMs}`); // So that it ends in the database, too.
+    const [row] = await query("SELECT count(*)::text AS count FROM animal_store.pets");
+    return Number(row?.["count"]);
+  }, { eachMs: limitMs + lockMs });
 }
 
 function span(before: number, after: number): string {

@@ -8,7 +8,7 @@ import { register } from "node:module";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { maskedAddress, parseDatabaseAddress } from "../../src/cli/database-address.ts";
+import { connectTimeoutMs, maskedAddress, parseDatabaseAddress } from "../../src/cli/database-address.ts";
 import { UsageError } from "../../src/cli/parse-flags.ts";
 import { readStorage, readSettings } from "../../src/cli/settings.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -24,6 +24,7 @@ const good = [
   ["postgres://db.example/store?user=app&password=hidden&sslmode=require", "postgres://db.example/store?***"],
   ["postgres://app:hidden@/store?host=/run/postgresql", "postgres://app:***@/store?***"],
   ["postgres:///store?p%61ssword=hidden", "postgres:///store?***"],
+  ["postgres://app:hidden@db.example/store?connect_timeout=10", "postgres://app:***@db.example/store?***"],
 ] as const;
 
 /** Texts that are refused. "hidden" stands for a password, or a part of one. */
@@ -43,12 +44,34 @@ test("an address is accepted, and shown without its password", () => {
     assert.equal(parseDatabaseAddress(address), address);
     assert.equal(maskedAddress(address), shown);
     assert.equal(maskedAddress(shown), shown, "masking twice changes nothing");
-    const fromFlag = { kind: "database", address, cited: `--database ${shown}` };
+    const fromFlag = { kind: "database", address, connectionCount: 10, cited: `--database ${shown}` };
     assert.deepEqual(readSettings(["--database", address], {}).settings.storage, fromFlag);
-    const fromVariable = { kind: "database", address, cited: `ANIMAL_STORE_DATABASE=${shown}` };
+    const fromVariable = { kind: "database", address, connectionCount: 10, cited: `ANIMAL_STORE_DATABASE=${shown}` };
     assert.deepEqual(readStorage(new Map(), { ANIMAL_STORE_DATABASE: address }), fromVariable);
     assert.deepEqual(readStorage(new Map([["database", address]]), { ANIMAL_STORE_DATABASE: "postgres://x" }), fromFlag);
   }
+});
+
+test("the most connections that a server and a command open are a setting", () => {
+  const address = "postgres://db.example/store";
+  const { storage } = readSettings(["--database", address, "--database-connections", "100"], {}).settings;
+  assert.equal(storage.kind === "database" && storage.connectionCount, 100);
+  const ofCommand = readStorage(new Map([["database", address]]), { ANIMAL_STORE_DATABASE_CONNECTIONS: "1" });
+  assert.equal(ofCommand.kind === "database" && ofCommand.connectionCount, 1);
+  for (const count of ["0", "101", "x"]) {
+    assert.throws(() => readSettings(["--database", address, "--database-connections", count], {}), UsageError);
+  }
+});
+
+test("a connect_timeout is 1 to 999 seconds, and other members of the address that nobody uses are told", () => {
+  assert.equal(connectTimeoutMs("postgres://db.example/store?sslmode=require&connect_timeout=10"), 10_000);
+  assert.equal(connectTimeoutMs("postgres://db.example/store"), undefined);
+  for (const seconds of ["0", "-1", "x", "", "1.5", "1000"]) {
+    assert.throws(() => parseDatabaseAddress(`postgres://db.example/store?connect_timeout=${seconds}`), /1 to 999 seconds/);
+  }
+  const members = "host=/run&gssencmode=disable&sslmode=require&gssencmode=x&keepalives_idle=5&options=-c%20x";
+  const names = readSettings(["--database", `postgres:///store?${members}`], {}).warnings;
+  assert.deepEqual(names, ["gssencmode", "keepalives_idle"].map((name) => `the member ${name} of the database's address has no effect`));
 });
 
 test("a text that is no address is refused in one line, and no part of it that may be a password is shown", async () => {

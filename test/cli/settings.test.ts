@@ -35,6 +35,7 @@ const variables: Readonly<Record<SettingName, string>> = {
   host: "ANIMAL_STORE_HOST",
   data: "ANIMAL_STORE_DATA",
   database: "ANIMAL_STORE_DATABASE",
+  "database-connections": "ANIMAL_STORE_DATABASE_CONNECTIONS",
   "tls-cert": "ANIMAL_STORE_TLS_CERT",
   "tls-key": "ANIMAL_STORE_TLS_KEY",
   "base-url": "ANIMAL_STORE_BASE_URL",
@@ -73,6 +74,7 @@ const rows: readonly Row[] = [
     bad: [" ", "a\0b", "~/animals", "~", "$HOME/animals", "a/${DATA}", "%h/animals", "{{ data }}", "file:///animals", "caf\ufffd"],
   },
   { name: "database", member: "storage", good: [], bad: ["***"] }, // More in database-address.test.ts.
+  { name: "database-connections", member: "storage", good: [], bad: ["0", "101", "1.5", "ten"] }, // Likewise.
   { name: "tls-cert", member: "tls", good: [], bad: [" ", "a.pem"] }, // Together in tls.test.ts.
   { name: "tls-key", member: "tls", good: [], bad: [" ", "a.key"] },
   {
@@ -165,6 +167,7 @@ for (const { name, member, good, bad } of rows) {
 test("no setting takes a text in quotation marks, with a blank at an end, or with a control character", () => {
   const others: Partial<Record<SettingName, string>> = {
     database: "postgres://app@127.0.0.1/store",
+    "database-connections": "5",
     "tls-cert": "a.pem",
     "tls-key": "a.key",
   };

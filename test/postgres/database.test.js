@@ -38,7 +38,7 @@ test("a connection that comes too late is given back", async (context) => {
   const pool = { ...listening, connect: () => new Promise((resolve) => (connect = resolve)) };
   const running = new Database(pool, () => undefined).run("SELECT 1");
   await eventLoopTurn();
-  timers.tick(1_500);
+  timers.tick(3_500);
   await assert.rejects(running, { effect: "none" });
   connect({ ...listening, release: (isClosed) => released.push(isClosed) });
   await eventLoopTurn();

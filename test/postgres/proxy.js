@@ -14,6 +14,7 @@ import { connect, createServer } from "node:net";
  * - `heal()`: what was held arrives late, also the end of a connection, as TCP sends again what was lost.
  *   `heal({ forget: true })`: connections from before stay silent, as behind a firewall that has forgotten them.
  * - `refuse("reset")`: each new connection is reset; `refuse("silence")`: it is told nothing; those from before work
+ * - `slow(ms)`: new connections are opened so much later
  * - `lead(other)`: resets the connections and passes new ones on to another address, as after a failover
  * - `reset()`: ends each connection with RST, on both sides; new ones work unless the network is cut
  * - `connectionCount()`: how many it holds
@@ -30,6 +31,7 @@ export async function startProxy(url) {
     links.forEach((link) => link.apply(holds));
   };
   let refusal;
+  let delayMs = 0;
   const reset = () => links.forEach((link) => link.reset());
 
   const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (client) => {
@@ -44,7 +46,10 @@ export async function startProxy(url) {
     [client, upstream].forEach((socket) => {
       socket.once("close", () => client.destroyed && upstream.destroyed && links.delete(link));
     });
-    link.apply(holds);
+    if (delayMs > 0) {
+      link.apply({ requests: true, responses: true });
+    }
+    setTimeout(() => link.apply(holds), delayMs);
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   const urlOf = (other) => Object.assign(new URL(other), { hostname: "127.0.0.1", port: server.address().port }).href;
@@ -60,6 +65,7 @@ export async function startProxy(url) {
       setHolds(false, false);
     },
     refuse: (how) => (refusal = how),
+    slow: (ms) => (delayMs = ms),
     lead(other) {
       target = new URL(other);
       reset();
