@@ -4,7 +4,7 @@ const table: Readonly<Record<string, string>> = {
   no_response: "No answer: the service is stopped, or the connection broke. Press again: nothing is done twice.",
   outcome_unknown: "It may have been stored. Press again: nothing is stored twice.",
   invalid_api_key: "The service does not know this key: it is mistyped, revoked or expired.",
-  too_many_failures: "The service does not know this key, as others that were tried here before.",
+  too_many_failures: "The service does not know this key, and too many wrong ones were tried here.",
   rate_limited: "The requests of this key are used up.",
   key_banned: "This key is banned for a while: it sent too many requests.",
   internal_error: "The service failed: its log says why.",

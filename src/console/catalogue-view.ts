@@ -123,14 +123,20 @@ export class CatalogueView {
 
   /**
    * An arrow key chooses a status at each press, so by keyboard a choice counts at Enter, or when the fields are left;
-   * but not if that is by the press of a status, Find or Refresh, which does it by itself.
+   * but not by a press: that of a status, Find or Refresh lists by itself, and any other is to count instead.
    */
   #watchFilter(fields: HTMLElement): void {
-    const isPressed = (): boolean => byId("tools").matches(":has(.sends:active, label:active)");
     fields.onchange = ({ target }) => (target as Field).matches(":focus-visible, [inputmode]") || this.#choose();
     fields.onkeydown = ({ key }) => void (key === "Enter" && this.#choose());
-    fields.addEventListener("focusout", ({ relatedTarget }) =>
-      fields.contains(relatedTarget as Node) || isPressed() || this.#choose());
+    fields.addEventListener("focusout", ({ relatedTarget }) => {
+      const pressed = document.querySelector("button:active, label:active");
+      const isInside = [relatedTarget, document.activeElement].some((one) => fields.contains(one as Node | null));
+      if (!isInside && pressed === null) { // Inside if only the window has lost the focus.
+        this.#choose();
+      } else if (!isInside && !pressed?.matches("#tools :is(.sends, label)")) {
+        this.#showFilter();
+      }
+    });
   }
 
   /** Lists what the fields ask for, unless they show what is listed, or the press does not count. */

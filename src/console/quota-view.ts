@@ -15,8 +15,10 @@ const timerMsMax = 2 ** 31 - 1;
 
 /** Takes in what a response says of the quota of the key. */
 export function showQuota(call: ApiCall): void {
-  const { response } = call;
-  const rate = response && isAboutKey(call) ? readRate(response.headers, Date.now()) : undefined;
+  const { response, code } = call;
+  // Other responses have the fields of the client's address, or are made before the key is known.
+  const isAboutKey = ![408, 431].includes(response?.status ?? 0) && code !== "malformed_request" && !isUnknownKey(call);
+  const rate = response && isAboutKey ? readRate(response.headers, Date.now()) : undefined;
   if (rate !== undefined) {
     const until = clockTime(Date.now() + rate.leftMs);
     const count = [rate.remaining, rate.limit].map((one) => one.toLocaleString("en")).join(" of ");
@@ -32,10 +34,4 @@ export function hideQuota(): void {
   clearTimeout(timer);
   byId("quota").textContent = "";
   setCooldown("");
-}
-
-/** Other responses have the fields of the client's address, or are made before the key is known. */
-function isAboutKey(call: ApiCall): boolean {
-  const { response, code } = call;
-  return ![408, 431].includes(response?.status ?? 0) && code !== "malformed_request" && !isUnknownKey(call);
 }
