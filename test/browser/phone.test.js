@@ -39,6 +39,19 @@ test("on a phone a row has number, name and status in a line, category and butto
   assert.equal(await row.locator(".category").innerText(), "Category 12");
 });
 
+test("the tools stand in one line from 1025 pixels on, in two from 480, else in three, and nothing stands alone", { skip }, async (context) => {
+  const { page } = await openWithKey(context);
+  for (const [width, expected] of [[1280, 1], [1025, 1], [1024, 2], [900, 2], [768, 2], [641, 2], [640, 2], [480, 2], [360, 3], [320, 3]]) {
+    await page.setViewportSize({ width, height: 740 });
+    const lines = await page.locator("#find-form, #new, #filter > *, #refresh").evaluateAll((all) => {
+      const middles = all.map((one) => Math.round(one.getBoundingClientRect().top + one.offsetHeight / 2));
+      return Object.values(Object.groupBy(middles, (middle) => middle)).map((line) => line.length);
+    });
+    assert.equal(lines.length, expected, `${width}`);
+    assert.ok(lines.every((count) => count > 1 || width < 480), `${width}: ${lines}`);
+  }
+});
+
 for (const viewport of [phone, { width: 320, height: 568 }]) {
   test(`every target is at least 36 pixels high, ${viewport.width} pixels wide, and nothing scrolls sideways`, { skip }, async (context) => {
     const { page } = await openWithKey(context, { pets: [{ name: "Rex", categoryId: 1 }, { name: "W".repeat(200), categoryId: 1, status: "sold" }], viewport });

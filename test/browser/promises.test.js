@@ -235,6 +235,14 @@ test("every result is announced to who cannot see the page, from regions that ar
   assert.equal(moving, 0);
 });
 
+test("the chosen status is seen where the system chooses the colours, too", { skip }, async (context) => {
+  const { page } = await openWithKey(context, { forcedColors: "active" });
+  await choose(page, "Sold");
+  await idle(page);
+  const backgrounds = await page.locator("#filter label > span").evaluateAll((all) => all.map((one) => getComputedStyle(one).backgroundColor));
+  assert.equal(backgrounds.filter((one) => one === backgrounds[3]).length, 1, backgrounds.join());
+});
+
 test("a screen reader has a role and a name for each control, group and dialog", { skip }, async (context) => {
   const { page } = await openWithKey(context, { pets: [{ name: "Rex", categoryId: 1 }, { name: "Misty", categoryId: 2, status: "sold" }] });
   const named = async (selector) => {
