@@ -40,8 +40,9 @@
  * `line` is the line's place in the file, from 1. `group` is that of the first line written with the same fdatasync. So
  * a file without changes has no `line`, and the `group` of an animal is the id of another. `once` is the idempotency
  * hash of a request that carried one, and `at` the time of the line in Unix seconds. A client gets the last line with
- * the whole animal up to its status, and then the present one. The checksum proves that this program wrote the bytes, so reading only has
- * to find the members, and to see that there are no others. It allocates nothing: a start reads millions of lines.
+ * the whole animal up to its status, and then the present one. The checksum proves that this program wrote the bytes,
+ * so reading only has to find the members, and to see that there are no others. It allocates nothing: a start reads
+ * millions of lines.
  */
 
 import { checksumBytes, hasChecksum, type LineFault, Literal, writeChecksum } from "../base/checksum.ts";

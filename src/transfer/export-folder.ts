@@ -114,9 +114,9 @@ function* piecesOf(
 /**
  * Yields the animals by id, and the lines with hashes in the order of the source, since a service forgets the oldest
  * ones by their order in the file. Animals are in the order of their ids there, and a change comes after its animal. So
- * a line with a hash comes after the animals up to its own. Versions ascend: an animal whose first such line is a change
- * is written as that change left it, and if the last one left it otherwise than it is, a last line says what it is. A
- * removed animal is written only if one of these lines is about it.
+ * a line with a hash comes after the animals up to its own. Versions ascend: an animal whose first such line is a
+ * change is written as that change left it, and if the last one left it otherwise than it is, a last line says what it
+ * is. A removed animal is written only if one of these lines is about it.
  */
 function* contentsOf(
   catalogue: Catalogue,

@@ -95,7 +95,7 @@ export async function* salvagePets(
   changeCount += changesAtMost();
   loseIds(lastId + changesAtMost(), "perhaps lost, if there were such");
   if (changeCount > 0 && lastId > 0) {
-    const doubt = `each animal up to id ${lastId} may be as it was earlier, with a version that was given already, or be removed`;
+    const doubt = `each animal up to id ${lastId} may be as it was earlier, also its version, or be removed`;
     say(`lost lines may be changes or removals: ${doubt}`);
   }
   yield lines.take();

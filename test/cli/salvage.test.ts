@@ -106,7 +106,7 @@ test("a lost sale says so: animals may be available again", async (context) => {
   assert.deepEqual([code, stdout], [1, "salvaged 5 animals; what is lost is on standard error\n"]);
   assert.match(stderr, /^warning: lost: line 6, in bytes \d+ to \d+\n/);
   assert.match(stderr, /^warning: perhaps lost, if there were such: animal 6; no other animal gets the id$/m);
-  const doubt = "each animal up to id 5 may be as it was earlier, with a version that was given already, or be removed";
+  const doubt = "each animal up to id 5 may be as it was earlier, also its version, or be removed";
   assert.ok(stderr.endsWith(`\nwarning: lost lines may be changes or removals: ${doubt}\n`), stderr);
 });
 

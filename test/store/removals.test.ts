@@ -135,6 +135,6 @@ test("a salvage takes removals, and of a lost one it says that the animal is the
   const damaged = Buffer.from(content.toString().replace(/("id":2,"status":"removed".*"crc":")./, "$1x"));
   const [ids, lost] = await salvage(damaged);
   assert.equal(ids, "1,2,3,5,6");
-  const doubt = "each animal up to id 7 may be as it was earlier, with a version that was given already, or be removed";
+  const doubt = "each animal up to id 7 may be as it was earlier, also its version, or be removed";
   assert.ok(lost.some((one) => one.endsWith(doubt)), lost.join("\n"));
 });
