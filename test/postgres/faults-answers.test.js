@@ -129,7 +129,7 @@ describe("lost answers", { concurrency: 4 }, () => {
     const { release } = await lock(context, url, lockCounter);
     const sell = (client) => client.change(1, "sold", { "if-match": "available", "idempotency-key": "once" });
     const selling = sell(cutOff);
-    await lockWaits(postgres, url, { of: "animal_store.change_statuses" });
+    await lockWaits(postgres, url, { of: "animal_store.change" });
     proxy.cut();
     await release();
     const free = async () => (await other.change(1, "available", { "if-match": "sold" })).status === 200;

@@ -20,7 +20,7 @@ async function open(context, clock, meanwhile) {
   context.after(remove);
   const losing = withQuery(pool, async (client, statement) => {
     const result = await client.query(statement);
-    if (/animal_store\.(add|change_statuses)\(\$1/.test(statement.text)) {
+    if (/animal_store\.(add|change)\(\$1/.test(statement.text)) {
       await meanwhile(pool);
       throw new Error("Connection terminated unexpectedly");
     }
