@@ -109,7 +109,7 @@ for (const [name, { skip, create }] of Object.entries(places)) {
     const { AnimalStoreClient } = await import(pathToFileURL(join(copy, "dist", "client", "client.js")));
     const { pets } = new AnimalStoreClient({ url: program.url, key });
     assert.deepEqual(await pets.add({ name: "Cli", categoryId: 1, price: 2n ** 63n - 1n }), {
-      id: 6, name: "Cli", categoryId: 1, price: 2n ** 63n - 1n, status: "available",
+      id: 6, name: "Cli", categoryId: 1, price: 2n ** 63n - 1n, status: "available", version: 1,
     });
     assert.equal((await pets.add({ name: "Cli", categoryId: 1, price: 5 })).price, 5);
     assert.equal((await pets.get(1)).price, 2n ** 63n - 1n);
