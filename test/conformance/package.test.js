@@ -17,10 +17,10 @@ after(() => rm(folder, { recursive: true }));
 
 const paths = report.files.map(({ path }) => path);
 
-test("the tarball holds JavaScript, types, README with its picture, manual and recipes, and no test of its own", () => {
+test("the tarball holds JavaScript, types, README with its picture, SECURITY.md, manual and recipes, and no test of its own", () => {
   console.log(`${report.filename}: ${report.size} bytes, ${report.unpackedSize} unpacked, ${paths.length} files`);
   const built = /^(dist\/[a-z0-9/-]+\.(d\.ts|js|html|css)|src\/manual\/([a-z-]+\.md|recipes\/.*))$/;
-  const documents = ["LICENSE", "README.md", "package.json", "src/observe/README.md", "test/browser/console.png"];
+  const documents = [".github/SECURITY.md", "LICENSE", "README.md", "package.json", "src/observe/README.md", "test/browser/console.png"];
   assert.deepEqual(paths.filter((path) => !built.test(path)).sort(), documents);
   assert.deepEqual(paths.filter((path) => /\.test\.|^dist\/test\//.test(path) && !path.startsWith("src/manual/recipes/")), []);
 });
