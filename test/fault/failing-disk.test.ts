@@ -1,6 +1,23 @@
 /**
  * The service on real disks that fail: a tmpfs that is full and gets free space again, a limit of file sizes, calls that
  * strace makes fail. On a machine that cannot produce such a fault its test is skipped, and says why.
+ *
+ * All faults of a folder, with what follows, and the files that test them, of this folder unless they name another:
+ *
+ *     kill -9, loss of power                   every confirmed animal and change is there      kill, history
+ *     full disk, failed write                  503 until there is space, reads work            failing-disk
+ *     a write that cannot be undone            503 `outcome_unknown`, a part may be there      failing-disk
+ *     failed fdatasync                         503 until a restart, first `outcome_unknown`    failing-disk
+ *     frozen file system, hung write           no response until it goes on, reads work        frozen, failing-disk
+ *     torn tail                                moved to `pets.jsonl.torn`, or no start         damage
+ *     corruption                               no start, the file is unchanged                 damage, damage-salvage
+ *     moved, doubled or unreadable lines       no start, a salvage takes or refuses them       damage-salvage
+ *     another process wrote to pets.jsonl      503 until a restart, every line is checked      failing-disk
+ *     another process wrote to keys.jsonl      known keys work, and none can be changed        keys/, folder/
+ *     a last group that cannot be rewritten    no start, the file is unchanged                 failing-disk
+ *     crash while a key is changed             every confirmed change is there                 key-history, control-socket
+ *     a command or its server dies or stops    the command gives up, its change may be there   control-socket
+ *     crash of an export or a salvage          no start of that folder until it is run again   export
  */
 
 import assert from "node:assert/strict";
