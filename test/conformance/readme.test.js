@@ -130,15 +130,17 @@ test("the operators' page lists the commands for keys that --help lists", () => 
   assert.deepEqual(listed.sort(), shown.sort());
 });
 
-test("the files that src/README.md names exist, and those of the list of faults", async () => {
+test("the files that src/README.md names exist, and those of both lists of faults", async () => {
   const text = await readFile(join(project, "src", "README.md"), "utf8");
   const files = Array.from(text.matchAll(/`([a-z0-9/-]+\.[jt]s)`/g), ([, path]) => (path.startsWith("test/") ? path : `src/${path}`));
-  const [, list] = /`(test\/fault\/[a-z.-]+)` lists all faults/.exec(text);
-  const rows = (await readFile(join(project, list), "utf8")).match(/^ \*     \S.*$/gm);
-  assert.ok(rows.length > 10);
-  const tests = rows.flatMap((row) => /[a-z/-]+(?:, [a-z/-]+)*$/.exec(row)[0].split(", "));
-  const tested = tests.map((name) => (name.endsWith("/") ? `test/${name}` : `test/fault/${name}.test.ts`));
-  for (const path of [...files, ...tested]) {
+  const lists = { "test/fault/failing-disk.test.ts": "test/fault/*.test.ts", "test/postgres/faults.js": "test/postgres/*.test.js" };
+  for (const [list, tests] of Object.entries(lists)) {
+    const rows = (await readFile(join(project, list), "utf8")).match(/^ \*     \S.*$/gm);
+    assert.ok(rows.length > 10);
+    const names = rows.flatMap((row) => /[a-z/-]+(?:, [a-z/-]+)*$/.exec(row)[0].split(", "));
+    files.push(...names.map((name) => (name.endsWith("/") ? `test/${name}` : tests.replace("*", name))));
+  }
+  for (const path of files) {
     assert.ok((await stat(join(project, path)).catch(() => undefined)) !== undefined, path);
   }
 });
