@@ -69,7 +69,7 @@ async function tryToStart(settings: Settings, disk: Disk, report: Report): Promi
     const animals = pluralize((await engine.countAnimals()) ?? 0, "animal"); // A folder always knows.
     const inWords = `${resolve(dataDir)} has ${animals}, ${keyring.countInWords()}${first}`;
     await (exists || engine.keys.createFirst(newKey({}, { clock: systemClock, randomBytes }).event));
-    const inUse = "; in use by a running service: what looks unfinished may be a write in progress";
+    const inUse = "; a running service uses it, and may be writing now";
     return trial.isHeld ? inWords + inUse : inWords;
   } finally {
     await engine.close();

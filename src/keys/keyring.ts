@@ -120,12 +120,12 @@ export class Keyring {
     return this.#keys.get(id)?.result.key;
   }
 
-  /** How many keys there are: "3 keys", or "2 active of 3 keys" if some are revoked or expired. */
+  /** How many keys there are: "3 keys", or "3 keys, 2 of them active" if some are revoked or expired. */
   countInWords(): string {
     const keys = this.list();
     const activeCount = keys.filter((key) => keyState(key, this.#clock.wallMs()) === "active").length;
     const all = pluralize(keys.length, "key");
-    return activeCount === keys.length ? all : `${activeCount} active of ${all}`;
+    return activeCount === keys.length ? all : `${all}, ${activeCount} of them active`;
   }
 
   get fieldCount(): number {

@@ -92,7 +92,8 @@ export async function readLog(log: ReadableFile, reader: LineReader, options: Re
   for await (const found of findLines(file, offset + 1, reader.lineBytesMax)) {
     options.signal?.throwIfAborted();
     if (reader.provesEarlierLines(found.view, found.start, found.end)) {
-      return corrupt(`${reason}; an intact line at byte ${found.offset} shows that it was once whole on disk`);
+      const proof = `an intact line at byte ${found.offset} shows that this is damage, and no unfinished write`;
+      return corrupt(`${reason}; ${proof}`);
     }
   }
   const tornBytes = file.size() - offset;

@@ -150,7 +150,7 @@ const statusLiterals: readonly Literal[] = fileStatuses.map((status) => new Lite
 /** Reads the line `[start, end)`, its newline excluded, into `line`. Returns undefined if it is intact. */
 export function readPetLine(bytes: DataView, start: number, end: number, line: PetLine): LineFault | undefined {
   if (!hasChecksum(bytes, start, end)) {
-    return { kind: "damage", reason: "not a line with its right checksum" };
+    return { kind: "damage", reason: "its checksum is wrong" };
   }
   if (!readMembers(bytes, start, end + 1 - checksumBytes, line)) {
     return { kind: "wrong", reason: "an unknown member: a newer release wrote the line; start that one" };

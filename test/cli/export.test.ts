@@ -66,7 +66,7 @@ test("an export alone starts: one line for each animal but for its replays, the 
   const lastKey = (await runHere(["keys", "list", "--json", "--data", data])).stdout.trim().split("\n").at(-1);
   assert.equal((await runHere(["keys", "revoke", JSON.parse(lastKey ?? "").id, "--data", data])).code, 0);
   const { code, stdout, stderr } = await runHere(["export", target, "--data", data]);
-  assert.deepEqual([code, stdout, stderr], [0, "exported 3 animals and 1 active of 2 keys\n", ""]);
+  assert.deepEqual([code, stdout, stderr], [0, "exported 3 animals and 2 keys, 1 of them active\n", ""]);
   assert.deepEqual(readdirSync(target).sort(), ["keys.jsonl", "limits.json", "pets.jsonl"]);
   const lines = readFileSync(join(target, "pets.jsonl"), "utf8").split("\n").slice(0, -1);
   assert.equal(lines.length, 3 + 2 + 2, "animals, replays of changes, and what has become of those animals");

@@ -114,7 +114,7 @@ test("the start says what it serves: where, whether it was made just now, how ma
   const revoked = /key_\w{15}/.exec((await runHere(["keys", "create", "--data", data])).stderr)?.[0] ?? "";
   await runHere(["keys", "revoke", revoked, "--data", data]);
   const second = await start(context, ["--data", data]);
-  assert.match(second.output().stdout, new RegExp(`^listening on \\S+ \\(folder ${data}, 1 animal, 2 active of 3 keys\\)$`, "m"));
+  assert.match(second.output().stdout, new RegExp(`^listening on \\S+ \\(folder ${data}, 1 animal, 3 keys, 2 of them active\\)$`, "m"));
   assert.equal(await second.stop(), 0);
   rmSync(join(data, "keys.jsonl")); // As after a salvage that has left it out.
   const third = await start(context, ["--data", data]);

@@ -197,9 +197,9 @@ test("Keyring.countInWords() counts the keys, and the active ones where some are
   scene.make({ expiresInMs: 1_000 });
   assert.equal(scene.ring.countInWords(), "2 keys");
   scene.clock.advance(1_000);
-  assert.equal(scene.ring.countInWords(), "1 active of 2 keys");
+  assert.equal(scene.ring.countInWords(), "2 keys, 1 of them active");
   scene.revoke(id);
-  assert.equal(scene.ring.countInWords(), "0 active of 2 keys");
+  assert.equal(scene.ring.countInWords(), "2 keys, 0 of them active");
 });
 
 test("Keyring.takeOver() gives the keys of the other ring and none of its own, also if their fields were cached", () => {

@@ -176,7 +176,7 @@ test("check says that a database has no tables, makes none, and then what it hol
   assert.match((await check()).stdout, /^the database is intact: 0 animals, 1 key\nthe server would start\n$/);
   const [, id] = /^made (\S+)/.exec((await runCommand(["keys", "create", "--database", url])).stderr);
   await runCommand(["keys", "revoke", id, "--database", url]);
-  assert.match((await check()).stdout, /^the database is intact: 0 animals, 1 active of 2 keys\n/);
+  assert.match((await check()).stdout, /^the database is intact: 0 animals, 2 keys, 1 of them active\n/);
   await postgres.query("UPDATE animal_store.key_events SET line = replace(line, 'made', 'Made')", [], url);
   const damaged = await check();
   assert.deepEqual([damaged.code, /key event 1 in the database: its checksum does not match/.test(damaged.stdout)], [1, true]);

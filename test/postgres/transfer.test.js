@@ -113,7 +113,7 @@ test("a data folder moved into a database keeps animals, ids, keys, limits and i
   const url = await postgres.createDatabase();
   const store = ["--database", url];
   const imported = await runCommand(["import", folder, ...store]);
-  assert.deepEqual(imported, { code: 0, stdout: "imported 3003 animals and 1 active of 2 keys\n", stderr: "" });
+  assert.deepEqual(imported, { code: 0, stdout: "imported 3003 animals and 2 keys, 1 of them active\n", stderr: "" });
   assert.equal((await runCommand(["keys", "list", ...store])).stdout, (await runCommand(["keys", "list", "--data", folder])).stdout);
 
   await serving(store, key, async (client) => {
@@ -298,7 +298,7 @@ test("a torn keys.jsonl and a damaged limits.json are moved as far as they are i
   writeFileSync(join(torn, "keys.jsonl"), `${readFileSync(join(folder, "keys.jsonl"), "utf8")}{"event":"ma`);
   writeFileSync(join(torn, "limits.json"), "{}\n");
   const { code, stdout, stderr } = await runCommand(["import", torn, "--database", url]);
-  assert.deepEqual([code, stdout], [0, "imported 0 animals and 1 active of 2 keys\n"], stderr);
+  assert.deepEqual([code, stdout], [0, "imported 0 animals and 2 keys, 1 of them active\n"], stderr);
   assert.match(stderr, /^warning: the last 12 bytes of \S+keys\.jsonl, .*; the keys before them are imported\nwarning: limits\.json .*; all limits start unused\n$/);
 });
 
