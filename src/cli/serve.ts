@@ -273,7 +273,8 @@ const otherDescriptors = 64;
 const connectionsMin = 16;
 
 /**
- * How many connections may be open, so that keys and limits can still be read and saved. Call it once, at the start.
+ * How many connections may be open, so that keys and limits can still be read and saved. A further one is closed at
+ * once, and `listen` reports that. Call it once, at the start.
  * @param metricsConnectionsMax how many of the port of metrics may be open beside them
  */
 function connectionsMax(metricsConnectionsMax: number): number {

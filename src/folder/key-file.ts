@@ -2,7 +2,8 @@
  * The file keys.jsonl, read once, when it is opened. From then on only the process that holds the folder writes to it.
  *
  * Should another process have changed or replaced the file, the keys known go on working, and none can be changed,
- * until a restart reads what is there.
+ * until a restart reads what is there. Damage before the last line, or of more than that one line, stops a start, since
+ * a revocation may be lost. A damaged last line alone is a torn tail.
  */
 
 import { join } from "node:path";

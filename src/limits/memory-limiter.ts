@@ -2,7 +2,8 @@
  * Decides which request of which key is served, with the limits of all keys in memory.
  *
  * A token is taken from both windows or from none. There is no timer: the next request sees that a window or a ban is
- * over. limits-file.ts keeps the limits across restarts.
+ * over. limits-file.ts keeps the limits across restarts. A step of the wall clock alters the times of resets
+ * that are shown, not the resets.
  */
 
 import type { Clock } from "../base/clock.ts";
