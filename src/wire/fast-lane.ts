@@ -16,8 +16,8 @@ import type { ListenerLimits } from "./listener-limits.ts";
 import { CommonLines, PlainExchange } from "./plain-exchange.ts";
 import { type PlainFields, readPlain } from "./plain-request.ts";
 
-/** An idle connection holds the fields of its last request only if they are no longer than this. */
-const keptCharactersMax = 1_024;
+/** An idle connection holds the fields of its last request only if that is no longer than this. */
+const keptBytesMax = 1_024;
 
 /** The lanes of a server: each connection begins in one. */
 export class FastLanes {
@@ -75,7 +75,7 @@ export class FastLanes {
 class Lane {
   readonly #socket: Socket;
   readonly #lanes: FastLanes;
-  /** The fields of the last request, unless they are long. */
+  /** The fields of the last request, unless it is long. */
   #fields: PlainFields | undefined = undefined;
   /** The request whose response is due. */
   #exchange: PlainExchange | undefined = undefined;
@@ -178,7 +178,7 @@ class Lane {
       this.#unread = packet.subarray(packetBytes);
       this.#socket.pause();
     }
-    this.#fields = fields.text.length > keptCharactersMax ? undefined : fields;
+    this.#fields = packetBytes > keptBytesMax ? undefined : fields;
     this.#quietMs = 0;
     this.#exchange = new PlainExchange(this.#socket, this.#lanes.lines, request, this.#onSent);
     if (this.#lanes.isStopping) {

@@ -22,17 +22,24 @@ export interface PlainRequest {
 }
 
 export interface PlainFields {
-  /** The lines as they were sent, with the empty line after them. */
-  readonly text: string;
+  readonly lines: readonly FieldLine[];
   readonly headers: IncomingHttpHeaders;
   /** 0 without `Content-Length`. */
   readonly contentLength: number;
 }
 
+interface FieldLine {
+  /** As it was sent, with its CRLF. */
+  readonly text: string;
+  readonly name: string;
+  readonly value: string;
+}
+
 const plainBytesMax = 8_192;
+const lineEnd = "\r\n";
 const fieldsEnd = "\r\n\r\n";
 const requestLine = /^(GET|HEAD|OPTIONS|POST|PATCH|DELETE) (\/[\w./?=&%~:,+-]*) HTTP\/1\.1\r\n/;
-const fieldLines = /^(?:[A-Za-z0-9-]+: [!-~](?:[ -~]*[!-~])?\r\n)+\r\n$/;
+const fieldLine = /^([A-Za-z0-9-]+): ([!-~](?:[ -~]*[!-~])?)\r\n$/;
 const plainLength = /^(?:0|[1-9][0-9]{0,3})$/;
 
 /** Fields whose meaning is left to node:http. */
@@ -43,7 +50,7 @@ const otherFields: ReadonlySet<string> = new Set(
 /**
  * Reads the request with which a packet begins, whose content may not have come whole. Returns undefined if the request
  * is not plain, or its fields have not come whole.
- * @param known the fields of the connection's last request: a client sends the same ones again and again
+ * @param known the fields of the connection's last request: a client sends most of their lines again and again
  */
 export function readPlain(packet: Buffer, known: PlainFields | undefined): PlainRequest | undefined {
   const text = packet.toString("latin1", 0, plainBytesMax);
@@ -57,10 +64,7 @@ export function readPlain(packet: Buffer, known: PlainFields | undefined): Plain
     return undefined;
   }
   const contentStart = lastField + fieldsEnd.length;
-  // The fields may be stored. As a slice of the packet's text they would keep all of it in memory.
-  const fields = text.slice(fieldsStart, contentStart) === known?.text
-    ? known
-    : readFields(packet.toString("latin1", fieldsStart, contentStart));
+  const fields = readFields(packet, text, { start: fieldsStart, end: lastField + lineEnd.length, known });
   const mayHaveContent = method === "POST" || method === "PATCH";
   if (fields === undefined || mayHaveContent !== (fields.contentLength > 0)) {
     return undefined;
@@ -73,28 +77,59 @@ export function readPlain(packet: Buffer, known: PlainFields | undefined): Plain
   return { method, target, fields, content, packetBytes: contentStart + content.length };
 }
 
-/** Returns undefined if the fields are not plain. */
-function readFields(text: string): PlainFields | undefined {
-  if (!fieldLines.test(text)) {
+interface Place {
+  readonly start: number;
+  readonly end: number;
+  readonly known: PlainFields | undefined;
+}
+
+/** Returns undefined if the fields are not plain, and `known` if they are the same. */
+function readFields(packet: Buffer, text: string, { start, end, known }: Place): PlainFields | undefined {
+  const lines: FieldLine[] = [];
+  let isKnown = true;
+  for (let at = start; at < end;) {
+    const before = known?.lines[lines.length];
+    const isSame = before !== undefined && text.slice(at, at + before.text.length) === before.text;
+    // Lines may be stored. As a slice of the packet's text they would keep all of it in memory.
+    const line = isSame ? before : readLine(packet.toString("latin1", at, text.indexOf(lineEnd, at) + lineEnd.length));
+    if (line === undefined) {
+      return undefined;
+    }
+    isKnown &&= isSame;
+    lines.push(line);
+    at += line.text.length;
+  }
+  return isKnown && lines.length === known?.lines.length ? known : fieldsOf(lines);
+}
+
+/** Returns undefined if the line is not plain. */
+function readLine(text: string): FieldLine | undefined {
+  const match = fieldLine.exec(text);
+  if (match === null) {
     return undefined;
   }
-  const lines = text.slice(0, -4).split("\r\n");
+  const [, sentName = "", value = ""] = match;
+  const name = sentName.toLowerCase();
+  const isPlain =
+    !otherFields.has(name) &&
+    (name !== "connection" || value.toLowerCase() === "keep-alive") &&
+    (name !== "host" || isHost(value)) &&
+    (name !== "content-length" || plainLength.test(value));
+  return isPlain ? { text, name, value } : undefined;
+}
+
+/** Returns undefined if a field is there twice, or there are too many, or no Host. */
+function fieldsOf(lines: readonly FieldLine[]): PlainFields | undefined {
   if (lines.length > bounds.fieldCountMax) {
     return undefined;
   }
   const headers = Object.create(null) as Record<string, string>;
-  for (const line of lines) {
-    const colon = line.indexOf(":");
-    const name = line.slice(0, colon).toLowerCase();
-    const value = line.slice(colon + 2);
-    if (name in headers || otherFields.has(name) || (name === "connection" && value.toLowerCase() !== "keep-alive")) {
+  for (const { name, value } of lines) {
+    if (name in headers) {
       return undefined;
     }
     headers[name] = value;
   }
-  const { host, "content-length": length } = headers;
-  if (host === undefined || !isHost(host) || (length !== undefined && !plainLength.test(length))) {
-    return undefined;
-  }
-  return { text, headers, contentLength: Number(length ?? 0) };
+  const { host, "content-length": length = 0 } = headers;
+  return host === undefined ? undefined : { lines, headers, contentLength: Number(length) };
 }

@@ -26,6 +26,10 @@ const sold = "limit=100&status=sold";
 /** @type {readonly Workload[]} */
 export const workloads = [
   list("W1", "list of 20, the first page", { goal: 1.15, targets: ["/v1/pets"] }),
+  {
+    ...list("W1i", "list of 20, ids of its own for each request", { goal: 1.1, targets: ["/v1/pets"] }),
+    requests: (keys) => tracedRequests(keys),
+  },
   list("W1R", "list of 20, at random", { goal: 1.1, targets: atRandom("/v1/pets?") }),
   list("W2", "list of 100 sold, the first page", { targets: [`/v1/pets?${sold}`] }),
   list("W2R", "list of 100 sold, at random", { goal: 0.7, targets: atRandom(`/v1/pets?${sold}&`) }),
@@ -162,6 +166,20 @@ function createRequests(keys, fieldLines = "") {
 }
 
 /**
+ * With the ids that most clients and proxies send, so many that those of one connection are others each time.
+ *
+ * @param {Keys} keys
+ */
+function tracedRequests(keys) {
+  const random = seeded(3);
+  const word = () => Math.floor(random() * 2 ** 32).toString(16).padStart(8, "0");
+  const hex = (words) => Array.from({ length: words }, word).join("");
+  return Array.from({ length: randomIdCount }, () =>
+    get("/v1/pets", keys.unlimited, `X-Request-Id: ${hex(4)}\r\ntraceparent: 00-${hex(4)}-${hex(2)}-01\r\n`),
+  );
+}
+
+/**
  * Reserves and frees each animal. Drawn at random, half of these changes are refused. At first a third of the animals is
  * sold, which counts as not reserved. Animal 1 is available.
  *
@@ -191,9 +209,10 @@ function faultOfChange(response) {
 /**
  * @param {string} target
  * @param {string} key
+ * @param {string} fieldLines further ones
  */
-function get(target, key) {
-  return `GET ${target} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\n\r\n`;
+function get(target, key, fieldLines = "") {
+  return `GET ${target} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\n${fieldLines}\r\n`;
 }
 
 function randomIds() {
