@@ -21,7 +21,7 @@ import { openService, type Service } from "../service.ts";
 import { DamagedLogError } from "../store/json-lines-pet-store.ts";
 import type { TlsWatch } from "../tls/watch.ts";
 import { listenerLimits } from "../wire/listener-limits.ts";
-import { missingInternals } from "../wire/node-internals.ts";
+import { faultOfNode } from "../wire/node-internals.ts";
 import { Listener } from "../wire/listener.ts";
 import { keepTickShape } from "../wire/tick-shape.ts";
 import { consolePages } from "./console-pages.ts";
@@ -119,7 +119,7 @@ async function begin(kept: Kept, asked: Asked): Promise<Running> {
   const opening = openService(options, { signal: stopping, publicPages, observers });
   const service = await opening.catch((error: unknown) => failStart(error, asked));
   const limits = { ...listenerLimits, idleMs: settings.idleSeconds * 1_000 };
-  const hasFastLane = settings.hasFastLane && hasInternals(report);
+  const hasFastLane = settings.hasFastLane && hasKnownNode(report);
   const listener = new Listener(service.pipeline, { limits, certificate: pair?.context, hasFastLane });
   const server = listener.server as TlsServer; // With a pair it is one.
   const tls = pair && new (await import("../tls/watch.ts")).TlsWatch(server, pair, systemClock, report);
@@ -142,13 +142,13 @@ async function rejectAtAbort(signal: AbortSignal): Promise<never> {
   throw signal.reason;
 }
 
-/** Whether this Node, which may be newer than the program, has what the fast lane relies on. */
-function hasInternals(report: Report): boolean {
-  const missing = missingInternals();
-  if (missing.length > 0) {
-    report(`the fast lane is off: Node ${process.version} has no ${missing.join(", no ")}`, "warning");
+/** Whether this Node, which may be newer than the program, is one that the fast lane can rely on. */
+function hasKnownNode(report: Report): boolean {
+  const fault = faultOfNode();
+  if (fault !== undefined) {
+    report(`the fast lane is off: ${fault}`, "warning");
   }
-  return missing.length === 0;
+  return fault === undefined;
 }
 
 /** The observers, which are loaded only if they are turned on. */

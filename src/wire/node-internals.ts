@@ -13,7 +13,8 @@
  * - The `_handle` of a socket has `writeQueueSize`, and below that of a secure one is TCP's as `_parent` (closing.ts).
  * - The codes of the parser's errors begin with `HPE_` (connection.ts).
  *
- * The tests of this module try all of it over sockets. This file checks when the program starts what needs no network.
+ * The tests of this module try all of it over sockets, on each release of `testedMajors`; on others the lane is off. This
+ * file checks when the program starts what needs no network.
  * tick-shape.ts is not checked: it only makes Node faster, and does no harm where Node has changed.
  */
 
@@ -24,11 +25,22 @@ import { stopParsing } from "./closing.ts";
 
 const packet = Buffer.from("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
 
+/** The major releases of Node on which `.ci/run` tries this module. */
+const testedMajors: readonly number[] = [20, 22, 24, 26];
+
 /**
- * Returns the names of what this release of Node lacks: usually none.
+ * Why the fast lane cannot be used on this Node; undefined if it can.
  * @param makeServer makes a server of node:http that does not listen
  */
-export function missingInternals(makeServer: () => Server = createServer): readonly string[] {
+export function faultOfNode(version = process.version, makeServer: () => Server = createServer): string | undefined {
+  if (!testedMajors.includes(Number.parseInt(version.slice(1), 10))) {
+    return `Node ${version} is none of ${testedMajors.join(", ")}, on which it is tested`;
+  }
+  const missing = missingInternals(makeServer);
+  return missing.length === 0 ? undefined : `Node ${version} has no ${missing.join(", no ")}`;
+}
+
+function missingInternals(makeServer: () => Server): readonly string[] {
   const server = makeServer();
   const socket = new Socket();
   let requestCount = 0;
