@@ -5,6 +5,19 @@
  *
  * A connection whose next bytes are no plain request goes to node:http, with those bytes and for good. So Node's parser
  * decides whatever is doubtful, as it would without this file.
+ *
+ * A connection in the lane has one of these states:
+ *
+ *     state     what happens                                   next state
+ *     reading   a request comes                                handling
+ *               bytes come before the system has a response    sending, until it has it
+ *               the client ends, or the rest comes too late    ending
+ *     handling  the response is sent, and keeps it             reading, or sending if more has come meanwhile
+ *               the response is sent, and closes it            ending
+ *     sending   the system has the response                    handling, or reading if the request is cut
+ *     any       what comes is no plain request                 ending: node:http has the connection
+ *
+ * The socket is paused while bytes wait that were sent ahead: always in `sending`, and in `handling` if there are some.
  */
 
 import type { Server, Socket } from "node:net";
@@ -71,19 +84,25 @@ export class FastLanes {
   }
 }
 
+type State =
+  /** `begun` has the first bytes of a request that was sent ahead, and whose rest has to come. */
+  | { readonly kind: "reading"; readonly begun: Buffer | undefined }
+  /** A response is due. `ahead` is what has come behind its request. */
+  | { readonly kind: "handling"; readonly exchange: PlainExchange; ahead: Buffer | undefined }
+  | { readonly kind: "sending"; ahead: Buffer }
+  /** Nothing more is read here. */
+  | { readonly kind: "ending" };
+
+const idle: State = { kind: "reading", begun: undefined };
+const ending: State = { kind: "ending" };
+
 /** A connection, as long as it is in the lane. */
 class Lane {
   readonly #socket: Socket;
   readonly #lanes: FastLanes;
   /** The fields of the last request, unless it is long. */
   #fields: PlainFields | undefined = undefined;
-  /** The request whose response is due. */
-  #exchange: PlainExchange | undefined = undefined;
-  /**
-   * Bytes that have come and are no part of a request yet. The socket is paused while they wait for the response before
-   * them. It is not paused while the rest of their own request has to come.
-   */
-  #unread: Buffer | undefined = undefined;
+  #state: State = idle;
   #hasRead = false;
   #hasEnded = false;
   /** For how long the client has sent no request, or not the rest of its content. */
@@ -101,31 +120,35 @@ class Lane {
   /** Whether no response is due or being sent, no request has begun to arrive, and the connection is not closing. */
   get isIdle(): boolean {
     const { writableLength, writableEnded } = this.#socket;
-    return this.#exchange === undefined && this.#unread === undefined && writableLength === 0 && !writableEnded;
+    return this.#state === idle && writableLength === 0 && !writableEnded;
   }
 
   stop(): void {
-    this.#exchange?.endConnection();
+    if (this.#state.kind === "handling") {
+      this.#state.exchange.endConnection();
+    }
   }
 
   onClosed(): void {
-    this.#exchange?.endContent(clientGone);
+    if (this.#state.kind === "handling") {
+      this.#state.exchange.endContent(clientGone);
+    }
   }
 
   check(): void {
     const socket = this.#socket;
-    const exchange = this.#exchange;
+    const state = this.#state;
     const { limits } = this.#lanes;
-    const isUpload = exchange?.awaitsContent === true;
-    this.#quietMs = this.isIdle || isUpload ? this.#quietMs + limits.timeoutCheckMs : 0;
-    if (isUpload) {
+    const upload = state.kind === "handling" && state.exchange.awaitsContent ? state.exchange : undefined;
+    this.#quietMs = this.isIdle || upload !== undefined ? this.#quietMs + limits.timeoutCheckMs : 0;
+    if (upload !== undefined) {
       if (this.#quietMs > limits.requestMs) {
-        exchange.endContent("request_timeout");
+        upload.endContent("request_timeout");
       }
     } else if (this.#quietMs > (this.#hasRead ? limits.idleMs : limits.fieldsMs)) {
       socket.destroy();
-    } else if (this.#unread !== undefined && !socket.isPaused()) {
-      this.#handOver(this.#unread);
+    } else if (state.kind === "reading" && state.begun !== undefined) {
+      this.#handOver(state.begun);
     } else {
       this.#readerWatch.check(socket, limits);
     }
@@ -133,38 +156,53 @@ class Lane {
 
   readonly #onData = (chunk: Buffer): void => {
     this.#hasRead = true;
-    const packet = this.#exchange?.awaitsContent === true ? this.#exchange.receive(chunk) : chunk;
-    if (packet.length === 0) {
-      return;
-    }
-    this.#unread = this.#unread === undefined ? packet : Buffer.concat([this.#unread, packet]);
-    if (this.#exchange === undefined && this.#socket.writableLength === 0) {
-      this.#read(this.#unread);
-      return;
-    }
-    this.#socket.pause();
-    if (this.#exchange === undefined) {
-      this.#readLater();
+    const state = this.#state;
+    if (state.kind === "reading") {
+      const packet = joined(state.begun, chunk);
+      if (this.#socket.writableLength === 0) {
+        this.#read(packet);
+      } else {
+        this.#socket.pause();
+        this.#readLater(packet);
+      }
+    } else if (state.kind === "handling") {
+      const ahead = state.exchange.awaitsContent ? state.exchange.receive(chunk) : chunk;
+      if (ahead.length > 0) {
+        state.ahead = joined(state.ahead, ahead);
+        this.#socket.pause();
+      }
+    } else if (state.kind === "sending") {
+      state.ahead = joined(state.ahead, chunk);
     }
   };
 
   /** Reads the next request once the operating system has the last response, and after other connections' turns. */
-  #readLater(): void {
+  #readLater(ahead: Buffer): void {
+    this.#state = { kind: "sending", ahead };
     this.#socket.write("", () => setImmediate(this.#readAhead));
   }
 
   readonly #readAhead = (): void => {
-    if (this.#unread === undefined || this.#socket.destroyed) {
+    if (this.#state.kind !== "sending" || this.#socket.destroyed) {
       return;
     }
-    const isCut = !this.#unread.includes("\r\n\r\n") && !this.#hasEnded;
-    if (!isCut) {
-      this.#read(this.#unread);
+    const { ahead } = this.#state;
+    const isCut = !ahead.includes("\r\n\r\n") && !this.#hasEnded;
+    if (isCut) {
+      this.#state = { kind: "reading", begun: ahead };
+    } else {
+      this.#read(ahead);
     }
-    if (isCut || this.#unread === undefined) {
+    if (!this.#mustWait()) {
       this.#socket.resume();
     }
   };
+
+  /** Whether bytes that were sent ahead wait, or are no longer ours to read. */
+  #mustWait(): boolean {
+    const state = this.#state;
+    return state.kind === "handling" ? state.ahead !== undefined : state.kind !== "reading";
+  }
 
   #read(packet: Buffer): void {
     const request = readPlain(packet, this.#fields);
@@ -173,50 +211,55 @@ class Lane {
       return;
     }
     const { fields, packetBytes } = request;
-    this.#unread = undefined;
-    if (packetBytes < packet.length) {
-      this.#unread = packet.subarray(packetBytes);
+    const exchange = new PlainExchange(this.#socket, this.#lanes.lines, request, this.#onSent);
+    const ahead = packetBytes < packet.length ? packet.subarray(packetBytes) : undefined;
+    if (ahead !== undefined) {
       this.#socket.pause();
     }
+    this.#state = { kind: "handling", exchange, ahead };
     this.#fields = packetBytes > keptBytesMax ? undefined : fields;
     this.#quietMs = 0;
-    this.#exchange = new PlainExchange(this.#socket, this.#lanes.lines, request, this.#onSent);
     if (this.#lanes.isStopping) {
-      this.#exchange.endConnection();
+      exchange.endConnection();
     }
     if (this.#hasEnded) {
-      this.#exchange.endContent("malformed_request"); // The client has closed its side: no more content comes.
+      exchange.endContent("malformed_request"); // The client has closed its side: no more content comes.
     }
-    this.#lanes.handler.onRequest(this.#exchange);
+    this.#lanes.handler.onRequest(exchange);
   }
 
   readonly #onSent = ({ keepsConnection }: PlainExchange): void => {
-    this.#exchange = undefined;
+    const ahead = this.#state.kind === "handling" ? this.#state.ahead : undefined;
     if (!keepsConnection) {
-      this.#unread = undefined;
+      this.#state = ending;
       this.#socket.off("data", this.#onData);
       this.#socket.end(() => lingeringClose(this.#socket)); // Its timer starts when the system has the response.
-    } else if (this.#unread !== undefined) {
-      this.#readLater();
-    } else if (this.#hasEnded) {
-      this.#socket.end();
+    } else if (ahead !== undefined) {
+      this.#readLater(ahead);
+    } else {
+      this.#state = idle;
+      if (this.#hasEnded) {
+        this.#socket.end();
+      }
     }
   };
 
   readonly #onEnd = (): void => {
     this.#hasEnded = true;
-    if (this.#exchange !== undefined) {
-      this.#exchange.endContent("malformed_request");
-    } else if (this.#unread === undefined) {
+    const state = this.#state;
+    if (state.kind === "handling") {
+      state.exchange.endContent("malformed_request");
+    } else if (state === idle) {
       this.#socket.end();
-    } else if (!this.#socket.isPaused()) {
-      this.#handOver(this.#unread);
+    } else if (state.kind === "reading" && state.begun !== undefined) {
+      this.#handOver(state.begun);
     }
   };
 
   #handOver(packet: Buffer): void {
     const socket = this.#socket;
-    this.#unread = this.#fields = undefined; // The listener of `close` holds this object until the connection ends.
+    this.#state = ending;
+    this.#fields = undefined; // The listener of `close` holds this object until the connection ends.
     socket.off("data", this.#onData);
     socket.off("end", this.#onEnd);
     socket.off("error", this.#onError);
@@ -235,4 +278,8 @@ class Lane {
   readonly #onError = (): void => {
     this.#socket.destroy();
   };
+}
+
+function joined(first: Buffer | undefined, second: Buffer): Buffer {
+  return first === undefined ? second : Buffer.concat([first, second]);
 }
