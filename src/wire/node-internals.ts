@@ -13,8 +13,8 @@
  * - The `_handle` of a socket has `writeQueueSize`, and below that of a secure one is TCP's as `_parent` (closing.ts).
  * - The codes of the parser's errors begin with `HPE_` (connection.ts).
  *
- * The tests of this module try all of it over sockets, on each release of `testedMajors`; on others the lane is off. This
- * file checks when the program starts what needs no network.
+ * The tests of this module try all of it over sockets, on each release of `testedMajors`; on others the lane is off.
+ * This file checks when the program starts what needs no network.
  * tick-shape.ts is not checked: it only makes Node faster, and does no harm where Node has changed.
  */
 
