@@ -117,7 +117,7 @@ BEGIN
       WHERE hash = hashes[place] AND at >= now() - ${onceAge} AND ${isKnown};
     states := ARRAY[pet.status, pet.status || '-' || pet.version];
     next := json_populate_record(pet, changes[place]);
-    makes_version := next.status <> 'removed' AND (hashes[place] IS NOT NULL OR next IS DISTINCT FROM pet);
+    makes_version := hashes[place] IS NOT NULL OR next IS DISTINCT FROM pet;
     outcome := CASE
       WHEN ids[place] > last_id THEN '{"kind":"absent"}'
       WHEN earlier.hash IS NOT NULL THEN jsonb_build_object('kind', 'known', 'pet', ${resultOf("earlier")})

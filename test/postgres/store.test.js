@@ -4,6 +4,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { petVersionMax, StorageUnavailableError } from "../../build/src/pets/pet-store.js";
+import { petToJson } from "../../build/src/pets/pet.js";
 import { Database } from "../../build/src/postgres/database.js";
 import { PostgresPetStore } from "../../build/src/postgres/postgres-pet-store.js";
 import { prepareSchema } from "../../build/src/postgres/schema.js";
@@ -86,6 +88,20 @@ test("a change of an animal that was deleted by hand is absent, also between its
   assert.deepEqual(rows[0].answer, { last: 2, replays: { 1: "absent" } });
   assert.deepEqual(await changeStatus(store, 1, change, hash), { kind: "absent" });
   assert.deepEqual(await changeStatus(store, 2, change), { kind: "mismatch", status: "sold", version: 2 });
+});
+
+test("after its last version an animal is neither changed nor removed, and stays as it is", { skip }, async (context) => {
+  const { pool, store } = await openStore(context);
+  await store.add(pet);
+  await pool.query(`UPDATE animal_store.pets SET version = ${petVersionMax}`);
+  const tag = { match: [`available-${petVersionMax}`], noneMatch: [] };
+  for (const key of [undefined, hash]) {
+    await assert.rejects(store.change(1, { status: "sold" }, tag, key), StorageUnavailableError);
+    await assert.rejects(store.change(1, { name: "Max" }, tag, key), StorageUnavailableError);
+    await assert.rejects(store.remove(1, tag, key), StorageUnavailableError);
+  }
+  assert.equal((await store.change(1, { status: "available" }, tag)).kind, "changed", "which changes nothing");
+  assert.deepEqual(await store.get(1), { json: petToJson({ id: 1, ...pet }), version: petVersionMax });
 });
 
 test("lists that are asked for at once are those of each query alone, with frequent and rare statuses", { skip }, async (context) => {
