@@ -11,6 +11,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
+import { openAnimalStore } from "../../dist/index.js";
+import { temporaryFolder } from "../../build/test/support/temporary-folder.js";
 import { project, runExamples } from "./examples.js";
 import { programPath, startService } from "./running-service.js";
 
@@ -87,6 +89,29 @@ for (const document of forUsers.filter((one) => !withoutExamples.includes(one)))
     }
   });
 }
+
+const hasJq = spawnSync("jq", ["--version"]).error === undefined;
+
+test("the line of jq shows the animals of a file as they are, corrected and removed ones too", { skip: !hasJq && "jq is not installed" }, async (context) => {
+  const [, line] = /^- `(jq .* pets\.jsonl)`/m.exec(await readFile(join(project, "src", "README.md"), "utf8"));
+  const dataDir = temporaryFolder(context);
+  const service = await openAnimalStore({ dataDir, report: assert.fail });
+  const { pets } = service;
+  const [rex, bo] = [await pets.add({ name: "Rex", categoryId: 1 }), await pets.add({ name: "Bo", categoryId: 2 })];
+  await pets.add({ name: "Max", categoryId: 3 });
+  await pets.changeStatus(rex.id, "sold", { from: rex });
+  await pets.change(bo.id, { name: "Bob", categoryId: -4, status: "pending" }, { from: bo });
+  await pets.changeStatus(bo.id, "available", { from: "pending" });
+  await pets.remove(3, { from: "available" });
+  const listed = (await pets.list()).pets;
+  await service.close();
+  const shown = JSON.parse(execFileSync("sh", ["-c", line], { cwd: dataDir, encoding: "utf8" }));
+  const members = shown.map(({ id, name, categoryId, status, ...others }) => {
+    assert.ok(!("version" in others));
+    return { id, name, categoryId, status };
+  });
+  assert.deepEqual(members, listed);
+});
 
 test("the README has at most 1,300 words and 200 lines", () => {
   assert.ok(readme.split("\n").length <= 201);
