@@ -26,7 +26,7 @@ restore the file from a backup. Or, with the server stopped:
   animal-store check --data DAMAGED --salvage FOLDER
 
 writes the intact animals and changes of pets.jsonl to a new folder, and says what is lost. Start the server on the new
-folder. Lost animals are 404, and their ids are not used again. If a change is lost, its animal has the status before
+folder. Lost animals are 404, and their ids are not used again. If a change is lost, its animal is as it was before
 it. If the disk cannot read the file, copy it with ddrescue first. If lines are not in the order of their numbers,
 nothing is written, and the first such line is named: cut what is wrong out of a copy, and salvage that. keys.jsonl and
 limits.json are copied only if they are undamaged: if a line of keys.jsonl is lost, revoked keys could work again.

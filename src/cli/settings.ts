@@ -34,7 +34,7 @@ export const settingRows = {
     "URL", "in place of the folder: a PostgreSQL database, postgres://…, for any number of servers",
   ],
   "database-connections": [
-    integer(1, 100), "COUNT", "the most connections that the server opens to the database, 1 to 100", "10",
+    integer(1, 100), "N", "the most connections that the server opens to the database, 1 to 100", "10",
   ],
   "tls-cert": [
     parseText, "FILE", "certificates as PEM: the port speaks HTTPS; reloaded when it changes, and at SIGHUP",
