@@ -186,11 +186,11 @@ test("--help and --version work everywhere, do nothing else, and exit 0", async 
     assert.match(help.stdout, /^Usage: animal-store .*\n/);
     assert.match(help.stdout, /--data FOLDER/);
     assert.deepEqual(await runHere([...place, "-h"]), help);
-    assert.deepEqual(await runHere([...place, "--version"]), { code: 0, stdout: "3.0.0\n", stderr: "" });
+    assert.deepEqual(await runHere([...place, "--version"]), { code: 0, stdout: "4.0.0\n", stderr: "" });
   }
   assert.deepEqual(readdirSync(folder), []);
   assert.match((await runHere(["--help"])).stdout, /--trust-proxy COUNT .*\n.*ANIMAL_STORE_TRUST_PROXY/);
-  assert.deepEqual(await runProgram(["keys", "--version"]), { code: 0, stdout: "3.0.0\n", stderr: "" });
+  assert.deepEqual(await runProgram(["keys", "--version"]), { code: 0, stdout: "4.0.0\n", stderr: "" });
 });
 
 test("no key that is given as an argument by mistake is printed", async (context) => {
