@@ -59,6 +59,29 @@ export function processorTable(results, contenders) {
 }
 
 /**
+ * What the project's README shows: what clients do, and the best Fastify, which has group commit where it writes. The
+ * number by the clock and the p99 are of writes only, since there the disk decides.
+ *
+ * @param {readonly Result[]} results
+ * @param {{ reader: Named, writer: Named }} peer
+ */
+export function usersTable(results, { reader, writer }) {
+  const shown = ["W3", "W1R", "W4i", "W7", "W5"].flatMap((id) => results.find(({ workload }) => workload.id === id) ?? []);
+  const rows = shown.map((result) => {
+    const { workload, rounds } = result;
+    const cells = ["service", (workload.writes === true ? writer : reader).id].flatMap((id) => {
+      const own = rounds.get(id) ?? [];
+      const perSecond = own.map(workload.writes === true ? rate : processorRate);
+      const p99 = workload.writes === true ? formatRatio(median(own.map(({ p99Ms }) => p99Ms))) : "";
+      return [formatRatio(median(ratiosToFloor(result, id, { value: processorRate }))), formatRate(median(perSecond)), p99];
+    });
+    return [workload.title, ...cells];
+  });
+  const columns = ["this service", reader.label].flatMap((label) => [label, "1/s", "p99, ms"]);
+  return table(["ratio by processor time", ...columns], rows);
+}
+
+/**
  * @param {readonly Result[]} results
  * @param {readonly Named[]} contenders with the floor
  */

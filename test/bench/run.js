@@ -12,7 +12,7 @@ import { durableFloor, floor, floorOf, leanFloor, peers, preparePeer, prepareSer
 import { describeMachine } from "./machine.js";
 import { choose, chooseWorkloads, findBuild, inFolder, ownBuild, readCount, readFlags } from "./options.js";
 import { run } from "./processes.js";
-import { latencyTable, notes, processorTable, rateTable, ratioTable, spreadLines } from "./report.js";
+import { latencyTable, notes, processorTable, rateTable, ratioTable, spreadLines, usersTable } from "./report.js";
 import { interleave, launchChecked } from "./rounds.js";
 import { measureTail } from "./tail.js";
 import { animalCount, animalLines, workloads } from "./workloads.js";
@@ -62,7 +62,7 @@ const rounds = {
 const startUpAnimalCount = readCount("animals", values.animals);
 const chosenWorkloads = chooseWorkloads(values.only);
 const chosenPeers = choose("peers", values.peers, peers);
-const grouped = peers.find(({ id }) => id === "fastify-grouped");
+const [plain, grouped] = ["fastify", "fastify-grouped"].map((name) => peers.find(({ id }) => id === name));
 
 await inFolder(async (folder) => {
   const settings = { ...rounds, folder };
@@ -78,6 +78,7 @@ await inFolder(async (folder) => {
   const named = [service, durableFloor, ...others];
   const parts = [
     [...machineLines, ...missing.map((line) => `- ${line}`)].join("\n"),
+    usersTable(results, { reader: plain, writer: grouped }),
     ratioTable(results, named),
     processorTable(results, named),
     rateTable(results, [{ ...floor, label: "floor" }, leanFloor, ...named]),

@@ -45,9 +45,9 @@ export const workloads = [
   { ...create("W4", 64), goal: 0.75 },
   {
     ...create("W4i", 64),
-    title: "durable create, Idempotency-Key",
+    title: "durable create with an Idempotency-Key",
     requests: (keys) => createRequests(keys, "Idempotency-Key: {unique}\r\n"),
-    peers: [],
+    peers: ["fastify-grouped"],
   },
   create("W4b", 256),
   {

@@ -4,7 +4,8 @@
  * better-sqlite3 in WAL mode with synchronous=FULL: a commit that has returned outlives a power loss, as in the
  * service. One insert or change a commit, unless it is asked for groups.
  *
- * In the peers' favour: a categoryId is a double, not an exact int64.
+ * In the peers' favour: a categoryId is a double, not an exact int64, and what a client sends again under its token is
+ * not compared with what it sent before, nor forgotten after a day.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +21,10 @@ export class Animals {
   #all = [];
   /** @type {Map<string, Animal[]>} */
   #byStatus = new Map();
+  /** @type {Map<string, Promise<Animal>>} by client and token: what is or will be created for it */
+  #byToken = new Map();
   #insert;
+  #insertToken;
   #update;
   #runAll;
   /** @type {{ write: () => unknown, keep: (written: unknown) => unknown, resolve: (kept: unknown) => void, reject: (error: Error) => void }[]} */
@@ -36,8 +40,10 @@ export class Animals {
     database.pragma("synchronous = FULL");
     assertDurable(database);
     database.exec(`CREATE TABLE pets (id INTEGER PRIMARY KEY, name TEXT NOT NULL, categoryId INTEGER NOT NULL,
-      status TEXT NOT NULL, changes INTEGER NOT NULL DEFAULT 0)`);
+      status TEXT NOT NULL, changes INTEGER NOT NULL DEFAULT 0);
+      CREATE TABLE tokens (token TEXT PRIMARY KEY, id INTEGER NOT NULL) WITHOUT ROWID`);
     this.#insert = database.prepare("INSERT INTO pets (name, categoryId, status) VALUES (?, ?, ?)");
+    this.#insertToken = database.prepare("INSERT INTO tokens (token, id) VALUES (?, ?)");
     this.#update = database.prepare(
       `UPDATE pets SET status = ?, changes = changes + 1 WHERE id = ? AND instr(?, '"' || status || '"') > 0`,
     );
@@ -52,9 +58,23 @@ export class Animals {
     return this.#keep(this.#insertOne(newPet));
   }
 
-  /** One commit for all that arrive in a turn of the event loop. */
-  createInGroup(newPet) {
-    return this.#inGroup(() => this.#insertOne(newPet), (animal) => this.#keep(animal));
+  /**
+   * One commit for all that arrive in a turn of the event loop.
+   *
+   * @param {string} [token] of the client: the animal that was created for it before is not created again
+   */
+  createInGroup(newPet, token) {
+    if (token === undefined) return this.#inGroup(() => this.#insertOne(newPet), (animal) => this.#keep(animal));
+    const earlier = this.#byToken.get(token);
+    if (earlier !== undefined) return earlier;
+    const write = () => {
+      const animal = this.#insertOne(newPet);
+      this.#insertToken.run(token, animal.id);
+      return animal;
+    };
+    const created = this.#inGroup(write, (animal) => this.#keep(animal));
+    this.#byToken.set(token, created);
+    return created;
   }
 
   /**

@@ -45,7 +45,9 @@ export async function serve({ groupCommit }) {
     else reply.send(found);
   });
   fastify.post("/v1/pets", { schema: { body: newPet, response: { 201: pet } } }, async (request, reply) => {
-    const created = groupCommit ? await animals.createInGroup(request.body) : animals.create(request.body);
+    const { authorization, "idempotency-key": sent } = request.headers;
+    const token = sent === undefined ? undefined : `${authorization} ${sent}`;
+    const created = groupCommit ? await animals.createInGroup(request.body, token) : animals.create(request.body);
     return reply.code(201).header("location", `/v1/pets/${created.id}`).send(created);
   });
   fastify.patch("/v1/pets/:id", { schema: { body: statusChange, response: { 200: pet } } }, async (request, reply) => {
