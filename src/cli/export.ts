@@ -9,8 +9,8 @@ import { checkWhole, fillFolder } from "../disk/atomic-folder.ts";
 import type { Surroundings } from "../disk/disk.ts";
 import { isFolderLocked } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
-import { exportFolder, transferredFileNames } from "../transfer/export-folder.ts";
-import type { Transferred } from "../transfer/import-to-postgres.ts";
+import { exportFolder } from "../transfer/export-folder.ts";
+import { type FolderContent, transferredFileNames } from "../transfer/read-folder.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { parseFolder, readStorage, requirePlain } from "./settings.ts";
 import { exitDone, type Terminal, workReport } from "./terminal.ts";
@@ -33,7 +33,7 @@ export async function exportAnimals(args: readonly string[], terminal: Terminal)
   const write = () => exportFolder(dataDir, folder, surroundingsOf(terminal)).catch((error: unknown) => {
     throw new Error(`Cannot export ${dataDir}: ${messageOf(error)}`, { cause: error });
   });
-  const what = transferredInWords(await fillFolder(nodeDisk, folder, transferredFileNames, write));
+  const what = inWords(await fillFolder(nodeDisk, folder, transferredFileNames, write));
   const isBackup = isHeld || (await isFolderLocked(nodeDisk, dataDir));
   const remark = "; another process holds the folder: this is a backup, without what is confirmed from now on";
   terminal.stdout(`exported ${what}${isBackup ? remark : ""}\n`);
@@ -58,8 +58,8 @@ export async function mustHaveFiles(dataDir: string, verb: "export" | "import"):
   }
 }
 
-export function transferredInWords({ animalCount, keyring }: Transferred): string {
-  return `${pluralize(animalCount, "animal")} and ${keyring.countInWords()}`;
+export function inWords({ pets, keyring }: FolderContent): string {
+  return `${pluralize(pets?.catalogue.count ?? 0, "animal")} and ${keyring.countInWords()}`;
 }
 
 export function surroundingsOf(terminal: Terminal): Surroundings {

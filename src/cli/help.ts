@@ -47,8 +47,8 @@ folder. The whole file is validated before the first animal is added. A server t
 on serving, and adds the animals. If it restarts, the import waits up to 15 s for it, and goes on. If a signal or a full
 disk ends the import, it says which lines were added, and how to go on.
 
-With --database, a pets.jsonl is copied into an empty catalogue, and a data folder with its keys and limits into an
-empty database. Ids are kept, and either everything is copied or nothing.
+With --database, a data folder is copied into an empty database, with its keys and limits. Ids are kept, and either
+everything is copied or nothing.
 `],
   keys: ["COMMAND [FLAGS]", `
 A change is on disk and in effect when the command ends, also in a server that is running on the data folder. With a

@@ -7,13 +7,18 @@ import { bounds } from "../base/bounds.ts";
 import { reportProgress, systemClock } from "../base/clock.ts";
 import { messageOf } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
-import { readLines } from "../disk/file-bytes.ts";
+import { type ReadableFile, readLines } from "../disk/file-bytes.ts";
 import { type Added, batchLength } from "../pets/add-in-batches.ts";
 import { readNewPet } from "../pets/new-pet.ts";
 import { OutcomeUnknownError } from "../pets/pet-store.ts";
 import type { NewPet } from "../pets/pet.ts";
-import type { Source } from "../transfer/import-to-postgres.ts";
 import { type Terminal, workReport } from "./terminal.ts";
+
+export interface Source {
+  /** As messages name it. */
+  readonly path: string;
+  readonly file: ReadableFile;
+}
 
 interface NumberedPet {
   /** The number of its line, from 1. */
@@ -100,14 +105,8 @@ export async function addAll(source: Source, options: AddOptions): Promise<void>
   }
 }
 
-interface Progress {
-  readonly animalCount: number;
-  readonly addedCount: number;
-  /** The line of the last animal that was added; 0 if none was. */
-  readonly addedLine: number;
-  /** The last line of the last batch that was sent. */
-  readonly triedLine: number;
-}
+/** `addedLine` is that of the last animal that was added, 0 if none was; `triedLine` the last one that was sent. */
+type Progress = Readonly<Record<"animalCount" | "addedCount" | "addedLine" | "triedLine", number>>;
 
 /** Why not all animals were added, which were, which may be, and how to go on. */
 function failureInWords(error: unknown, progress: Progress, commandFrom: AddOptions["commandFrom"]): string {

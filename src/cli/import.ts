@@ -1,6 +1,6 @@
 /**
- * `import FILE`: adds the animals of a JSON-lines file, each validated as the API does (import-animals.ts). A catalogue
- * or a data folder is moved into a database instead (database-files.ts).
+ * `import FILE`: adds the animals of a JSON-lines file, each validated as the API does (import-animals.ts). A data
+ * folder is moved into a database instead (database-files.ts).
  */
 
 import { randomUUID } from "node:crypto";
@@ -9,24 +9,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { systemClock } from "../base/clock.ts";
-import { hasCode, messageOf } from "../base/error-message.ts";
+import { messageOf } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
 import type { DiskFile } from "../disk/disk.ts";
-import { appendAll, readBytes, upTo } from "../disk/file-bytes.ts";
+import { appendAll, upTo } from "../disk/file-bytes.ts";
 import { explain } from "../disk/file-errors.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { folderAdder } from "../folder/folder-adder.ts";
 import { addBatch } from "../pets/add-in-batches.ts";
-import type { Source } from "../transfer/import-to-postgres.ts";
-import { addAll, type AddOptions, countValid } from "./import-animals.ts";
+import { addAll, type AddOptions, countValid, type Source } from "./import-animals.ts";
 import { parseFlags, quoted, UsageError } from "./parse-flags.ts";
 import { readStorage, type Storage } from "./settings.ts";
 import { exitDone, type Terminal, workReport } from "./terminal.ts";
 
 /** Called when a signal shall no longer end the program at once. */
 type StopSignal = () => AbortSignal;
-
-const catalogueStart = '{"id":';
 
 /** Resolves to the exit code. @throws {UsageError} @throws {Error} not all animals could be added */
 export async function importAnimals(
@@ -40,29 +37,34 @@ export async function importAnimals(
     throw new UsageError("Cannot import: name one JSON-lines file, or - for standard input");
   }
   const storage = readStorage(values, terminal.environment);
+  if (statSync(operand, { throwIfNoEntry: false })?.isDirectory() === true) {
+    if (storage.kind === "folder") {
+      throw new UsageError(`Cannot import ${operand}: it is a folder; to move it, name a database with --database`);
+    }
+    const { importFolder } = await import("./database-files.ts");
+    terminal.stdout(`imported ${await importFolder(operand, storage, terminal)}\n`);
+    return exitDone;
+  }
   const { path, isStream, file } = await openInput(operand, terminal, storage);
   const flags = [...values].map(([name, value]) => ` --${name} ${quoted(value)}`).join("");
   const commandFrom = (lineNumber: number): string =>
     `tail -n +${lineNumber} ${isStream ? "FILE" : quoted(path)} | animal-store import -${flags}`;
   try {
-    const imported = await importFrom({ path, file }, storage, { terminal, stopSignal, commandFrom });
-    terminal.stdout(`imported ${imported}\n`);
+    const bounded = { path, file: upTo(file, file.size()) }; // A program may still be writing to it.
+    const animalCount = await countValid(bounded, terminal);
+    const stopping = stopSignal(); // Until now a signal ends the program at once: nothing was added.
+    await withAdder(storage, terminal, stopping, (add) =>
+      addAll(bounded, { animalCount, add, commandFrom, terminal, stopping }));
+    terminal.stdout(`imported ${pluralize(animalCount, "animal")}\n`);
     return exitDone;
   } finally {
     await file.close();
   }
 }
 
-interface Input {
-  /** As messages name it. */
-  readonly path: string;
-  /** Whether it can be read only once. */
-  readonly isStream: boolean;
-  /** Of a stream, a copy. */
-  readonly file: DiskFile;
-}
+type Input = Source & { readonly isStream: boolean; readonly file: DiskFile };
 
-/** @throws {Error} there is no such file */
+/** Opens a file, or the copy of a stream, which can be read only once. @throws {Error} there is no such file */
 async function openInput(operand: string, terminal: Terminal, storage: Storage): Promise<Input> {
   // /dev/stdin cannot be opened where it is a socket.
   const isStandard = operand === "-" || operand === "/dev/stdin";
@@ -110,43 +112,6 @@ async function openNameless(folder: string): Promise<DiskFile> {
   const file = await nodeDisk.openToAppend(path);
   await nodeDisk.remove(path);
   return file;
-}
-
-interface ImportOptions extends Pick<AddOptions, "terminal" | "commandFrom"> {
-  readonly stopSignal: StopSignal;
-}
-
-/** Resolves to what was imported, in words. */
-async function importFrom(source: Source, storage: Storage, options: ImportOptions): Promise<string> {
-  const { terminal, stopSignal, commandFrom } = options;
-  const { path, file } = source;
-  const kind = await kindOf(file);
-  if (kind === "animals" || (kind === "catalogue" && storage.kind === "folder")) {
-    const bounded = { path, file: upTo(file, file.size()) }; // A program may still be writing to it.
-    const animalCount = await countValid(bounded, terminal);
-    const stopping = stopSignal(); // Until now a signal ends the program at once: nothing was added.
-    await withAdder(storage, terminal, stopping, (add) =>
-      addAll(bounded, { animalCount, add, commandFrom, terminal, stopping }));
-    return pluralize(animalCount, "animal");
-  }
-  if (storage.kind === "folder") {
-    throw new UsageError(`Cannot import ${path}: it is a folder; to move it, name a database with --database`);
-  }
-  const { importCatalogue, importFolder } = await import("./database-files.ts");
-  return kind === "folder" ? importFolder(path, storage, terminal) : importCatalogue(source, storage, terminal);
-}
-
-/** "catalogue": a pets.jsonl. Its lines begin with an id, which a NewPet does not have. */
-async function kindOf(file: Source["file"]): Promise<"folder" | "catalogue" | "animals"> {
-  try {
-    const head = await readBytes(file, catalogueStart.length);
-    return head.toString() === catalogueStart ? "catalogue" : "animals";
-  } catch (error) {
-    if (hasCode(error, "EISDIR")) {
-      return "folder";
-    }
-    throw error;
-  }
 }
 
 /** Calls `use` with a function that adds to a database, a folder, or the process that holds the folder. */

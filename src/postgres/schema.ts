@@ -135,11 +135,8 @@ async function migrating(query: Query, version: number): Promise<readonly string
   return [...migrations.slice(version - oldestVersion), functions];
 }
 
-/**
- * Returns the highest id. There are fewer animals than that if ids have gaps.
- * @param lock "FOR UPDATE" keeps others from adding animals until the transaction ends
- */
-export async function readLastId(query: Query, lock: "" | "FOR UPDATE" = ""): Promise<number> {
-  const [row] = await query(`SELECT last::text AS last FROM animal_store.counter ${lock}`);
+/** Returns the highest id that was given, and keeps others from adding animals until the transaction ends. */
+export async function readLastId(query: Query): Promise<number> {
+  const [row] = await query("SELECT last::text AS last FROM animal_store.counter FOR UPDATE");
   return Number(row?.["last"]);
 }

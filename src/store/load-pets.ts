@@ -21,7 +21,7 @@ import { createPetLine, type PetLine, petLineBytesMax, readPetLine, removedIndex
 export const petFileName = "pets.jsonl";
 
 /** Takes the lines in their order: animals and corrections (`[start, end)` as for `Catalogue`), changes and gaps. */
-export type PetSink = Pick<Catalogue, "append" | "correct" | "changeStatus" | "skipTo" | "versionOf">;
+type PetSink = Pick<Catalogue, "append" | "correct" | "changeStatus" | "skipTo" | "versionOf">;
 
 export interface LoadOptions extends Omit<ReadLogOptions, "tornBytesMax"> {
   /** Gets every idempotency hash, however old, with the time of its line. */
