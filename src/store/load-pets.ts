@@ -14,40 +14,37 @@ import { groupBytesMax } from "../log/group-writer.ts";
 import { type LineReader, type LogEnd, readLog, type ReadLogOptions } from "../log/reader.ts";
 import { petVersionMax } from "../pets/pet-store.ts";
 import { type Catalogue, gapIdMax } from "./catalogue.ts";
-import { HierarchicalBitSet } from "./hierarchical-bit-set.ts";
 import type { IdempotencyHashes } from "./idempotency-hashes.ts";
-import { createPetLine, type PetLine, petLineBytesMax, readPetLine, removedIndex } from "./pet-line.ts";
+import { createPetLine, type PetLine, petLineBytesMax, readPetLine } from "./pet-line.ts";
 
 export const petFileName = "pets.jsonl";
-
-/** Takes the lines in their order: animals and corrections (`[start, end)` as for `Catalogue`), changes and gaps. */
-type PetSink = Pick<Catalogue, "append" | "correct" | "changeStatus" | "skipTo" | "versionOf">;
 
 export interface LoadOptions extends Omit<ReadLogOptions, "tornBytesMax"> {
   /** Gets every idempotency hash, however old, with the time of its line. */
   readonly hashes?: Pick<IdempotencyHashes, "rememberSince" | "secondsOf"> | undefined;
 }
 
-/** Gives all animals and changes to `sink`, up to the end of the log or the first fault. */
-export function loadPets(file: ReadableFile, sink: PetSink, { hashes, ...options }: LoadOptions = {}): Promise<LogEnd> {
-  return readLog(file, new PetLineReader(sink, hashes), { ...options, tornBytesMax: groupBytesMax });
+/** Gives all animals and changes to an empty catalogue, up to the end of the log or the first fault. */
+export function loadPets(
+  file: ReadableFile,
+  catalogue: Catalogue,
+  { hashes, ...options }: LoadOptions = {},
+): Promise<LogEnd> {
+  return readLog(file, new PetLineReader(catalogue, hashes), { ...options, tornBytesMax: groupBytesMax });
 }
 
 class PetLineReader implements LineReader {
   readonly lineBytesMax = petLineBytesMax;
-  readonly #sink: PetSink;
+  readonly #catalogue: Catalogue;
   readonly #hashes: LoadOptions["hashes"];
   readonly #line = createPetLine();
   /** One object is used for all requests. */
   readonly #request = { id: 0, isChange: false, statusIndex: 0, version: 0 };
-  readonly #gaps = new Gaps();
-  readonly #removed = new HierarchicalBitSet();
-  #lastId = 0;
   #lastNumber = 0;
   #group = 0;
 
-  constructor(sink: PetSink, hashes: LoadOptions["hashes"]) {
-    this.#sink = sink;
+  constructor(catalogue: Catalogue, hashes: LoadOptions["hashes"]) {
+    this.#catalogue = catalogue;
     this.#hashes = hashes;
   }
 
@@ -58,7 +55,7 @@ class PetLineReader implements LineReader {
       return fault;
     }
     const isChange = line.kind === "change" || line.kind === "correction";
-    const knownVersion = isChange ? this.#sink.versionOf(line.id) : 0;
+    const knownVersion = isChange ? this.#catalogue.versionOf(line.id) : 0;
     line.version ||= knownVersion + 1;
     const reason =
       (isChange ? this.#breachOfChange(line, knownVersion) : this.#breachOfOther(line)) ?? this.#breachOfPlace(line);
@@ -69,22 +66,19 @@ class PetLineReader implements LineReader {
     this.#group = line.group;
     switch (line.kind) {
       case "create":
-        this.#lastId = line.id;
-        this.#sink.append(bytes, start, line.statusStart, line.statusIndex, line.version);
+        this.#catalogue.append(bytes, start, line.statusStart, line.statusIndex, line.version);
         break;
-      case "correction":
-        this.#correct({ bytes, start, end: line.statusStart });
+      case "correction": {
+        const atSeconds = this.#hashes?.secondsOf(line.atSeconds) ?? line.atSeconds;
+        const text = { bytes, start, end: line.statusStart };
+        this.#catalogue.correct(line.id, text, line.statusIndex, line.version, atSeconds);
         break;
+      }
       case "change":
-        this.#sink.changeStatus(line.id, line.statusIndex, line.version);
-        if (line.statusIndex === removedIndex) {
-          this.#removed.add(line.id);
-        }
+        this.#catalogue.changeStatus(line.id, line.statusIndex, line.version);
         break;
       case "gap":
-        this.#gaps.add(line);
-        this.#lastId = line.id;
-        this.#sink.skipTo(line.id);
+        this.#catalogue.skipTo(line.id);
     }
     if (line.hashStart > 0) {
       this.#request.id = line.id;
@@ -96,28 +90,21 @@ class PetLineReader implements LineReader {
     return undefined;
   }
 
-  #correct(text: Parameters<PetSink["correct"]>[1]): void {
-    const { id, statusIndex, version, atSeconds } = this.#line;
-    this.#sink.correct(id, text, statusIndex, version, this.#hashes?.secondsOf(atSeconds) ?? atSeconds);
-  }
-
   /** The rule that a change or a correction breaks; undefined if it breaks none. */
   #breachOfChange({ id, version }: PetLine, knownVersion: number): string | undefined {
-    if (id > this.#lastId || this.#gaps.has(id)) {
-      return `animal ${id} changes before it is there`;
-    }
-    if (this.#removed.has(id)) {
-      return `animal ${id} changes after it was removed`;
+    if (this.#catalogue.statusOf(id) === undefined) {
+      return `animal ${id} changes, but there is none`;
     }
     return version < knownVersion ? `animal ${id} has version ${version} after version ${knownVersion}` : undefined;
   }
 
   #breachOfOther({ id, kind, after }: PetLine): string | undefined {
+    const { lastId } = this.#catalogue;
     if (kind === "create") {
-      return id === this.#lastId + 1 ? undefined : `the animal has id ${id} instead of ${this.#lastId + 1}`;
+      return id === lastId + 1 ? undefined : `the animal has id ${id} instead of ${lastId + 1}`;
     }
-    if (after !== this.#lastId) {
-      return `the gap is after id ${after} instead of ${this.#lastId}`;
+    if (after !== lastId) {
+      return `the gap is after id ${after} instead of ${lastId}`;
     }
     return id > gapIdMax ? `the gap ends at id ${id}: it may be ${gapIdMax} at most` : undefined;
   }
@@ -142,29 +129,5 @@ class PetLineReader implements LineReader {
     // was synced. A line of an earlier group proves nothing, since a torn tail may hold old pages.
     const nextNumber = this.#lastNumber + 1;
     return !isKnown || line.group > nextNumber || (line.group === nextNumber && line.number === nextNumber);
-  }
-}
-
-/** The ids that have no animal. */
-export class Gaps {
-  /** In ascending order, for a binary search: a file may have as many gaps as animals. */
-  readonly #gaps: Pick<PetLine, "id" | "after">[] = [];
-
-  /** Adds a gap beyond all others. */
-  add({ id, after }: Pick<PetLine, "id" | "after">): void {
-    this.#gaps.push({ id, after });
-  }
-
-  has(id: number): boolean {
-    let index = 0; // The index of the first gap that does not end before the id.
-    for (let end = this.#gaps.length; index < end; ) {
-      const middle = (index + end) >>> 1;
-      if (this.#gaps[middle]!.id < id) { // The index is within the array.
-        index = middle + 1;
-      } else {
-        end = middle;
-      }
-    }
-    return id > (this.#gaps[index]?.after ?? Infinity);
   }
 }

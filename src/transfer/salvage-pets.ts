@@ -12,7 +12,6 @@ import { readBytes, type ReadableFile } from "../disk/file-bytes.ts";
 import { findLines, type FoundLine } from "../log/reader.ts";
 import { HierarchicalBitSet } from "../store/hierarchical-bit-set.ts";
 import { idempotencyHashCharacters } from "../store/idempotency-table.ts";
-import { Gaps } from "../store/load-pets.ts";
 import {
   createPetLine, fileStatuses, type LineContent, type PetLine, petLineBytesMax, readPetLine, removedIndex,
 } from "../store/pet-line.ts";
@@ -20,6 +19,7 @@ import type { PetFileLines } from "./pet-file-lines.ts";
 
 /** The shortest line. */
 const lineBytesMin = '{"id":1,"status":"sold","line":2,"group":2'.length + checksumBytes;
+
 /**
  * Yields the bytes of the new file.
  * @param lines the lines of the new file, none so far
@@ -32,8 +32,7 @@ export async function* salvagePets(
   say: (loss: string) => void,
 ): AsyncGenerator<Uint8Array> {
   const line = createPetLine();
-  const gaps = new Gaps();
-  const removed = new HierarchicalBitSet();
+  const present = new HierarchicalBitSet();
   let [lastNumber, endOffset] = [0, 0];
   let [lostCount, lostIdCount, changeCount] = [0, 0, 0]; // The first two since the last animal or gap.
   const loseIds = (id: number, what: string): void => {
@@ -41,7 +40,6 @@ export async function* salvagePets(
     if (id > after) {
       const orGap = id - after > lostCount - lostIdCount ? ", or gone before" : "";
       say(`${what}: ${rangeOf("animal", after, id)}${orGap}; no other animal gets the id`);
-      gaps.add({ id, after });
       lines.skipTo(id);
       lostIdCount += id - after;
     }
@@ -65,18 +63,20 @@ export async function* salvagePets(
     lostCount += line.number - lastNumber - 1;
     [lastNumber, endOffset] = [line.number, found.offset + found.end - found.start + 1];
     loseIds(isChange ? id : kind === "gap" ? after : id - 1, "lost");
-    if (isChange && (gaps.has(id) || removed.has(id))) {
+    if (isChange && !present.has(id)) {
       say(`left out ${place} by which animal ${id} changed: it is lost or removed`);
       continue;
     }
     if (!isChange) {
       changeCount += changesAtMost();
       [lostCount, lostIdCount] = [0, 0];
-    } else if (statusIndex === removedIndex) {
-      removed.add(id);
+    }
+    if (kind === "create") {
+      present.add(id);
+    } else if (isChange && statusIndex === removedIndex) {
+      present.delete(id);
     }
     if (kind === "gap") {
-      gaps.add({ id, after });
       lines.skipTo(id);
     } else {
       lines.add(contentOf(found, line), atSeconds);

@@ -52,9 +52,9 @@ test("a removal is a line of a change with the status removed", async (context) 
 });
 
 for (const [what, content, reason] of [
-  ["a change after a removal", [first, gone, '{"id":1,"status":"sold","line":3,"group":3}'], /animal 1 changes after it was removed/],
-  ["a second removal", [first, gone, gone.replaceAll("2", "3")], /animal 1 changes after it was removed/],
-  ["a removal before its animal", ['{"id":1,"status":"removed","line":1,"group":1}'], /animal 1 changes before it is there/],
+  ["a change after a removal", [first, gone, '{"id":1,"status":"sold","line":3,"group":3}'], /animal 1 changes, but there is none/],
+  ["a second removal", [first, gone, gone.replaceAll("2", "3")], /animal 1 changes, but there is none/],
+  ["a removal before its animal", ['{"id":1,"status":"removed","line":1,"group":1}'], /animal 1 changes, but there is none/],
   ["an animal that is added as removed", [first.replace("available", "removed")], /a newer release wrote the line/],
 ] as const) {
   test(`${what} stops the start, and the file stays as it was`, async (context) => {

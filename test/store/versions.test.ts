@@ -105,10 +105,10 @@ test("a correction of an animal that is not there stops the start, with line and
   const correction = (id: number, line: number): string =>
     `{"id":${id},"name":"Max","categoryId":1,"status":"sold","version":2,"line":${line},"group":${line},"at":1}`;
   for (const [lines, reason] of [
-    [[correction(1, 1)], "animal 1 changes before it is there"],
-    [[first, correction(2, 2)], "animal 2 changes before it is there"],
-    [[first, '{"id":3,"after":1,"line":2,"group":2}', correction(3, 3)], "animal 3 changes before it is there"],
-    [[first, sale.replace("sold", "removed"), correction(1, 3)], "animal 1 changes after it was removed"],
+    [[correction(1, 1)], "animal 1 changes, but there is none"],
+    [[first, correction(2, 2)], "animal 2 changes, but there is none"],
+    [[first, '{"id":3,"after":1,"line":2,"group":2}', correction(3, 3)], "animal 3 changes, but there is none"],
+    [[first, sale.replace("sold", "removed"), correction(1, 3)], "animal 1 changes, but there is none"],
   ] as const) {
     const dataDir = folderWith(context, lines);
     const byte = lines.slice(0, -1).map(lineWithChecksum).join("").length;
