@@ -74,19 +74,6 @@ test("the order is: key, fields, an id that was never given, replay or 422, a re
   assert.match(refused.content, /The animal is \\"available-1\\"/);
 });
 
-test("a create and a change repeated after the animal was removed get their first responses, and add nothing", async (context) => {
-  const running = await runningService(context);
-  const create = ["Idempotency-Key: create"];
-  const change = { method: "PATCH", content: '{"status":"sold"}', fields: [any, "Idempotency-Key: change"] };
-  const [created, changed] = [await add(running, create), await send(running, change)];
-  assert.equal(judged(await send(running, { fields: [any] })), "204");
-  for (const [first, again] of [[created, await add(running, create)], [changed, await send(running, change)]] as const) {
-    assert.equal(judged(again), `${first.status} replayed`);
-    assert.deepEqual([again.content, again.value("etag"), again.value("location")], [first.content, first.value("etag"), first.value("location")]);
-  }
-  assert.equal((await send(running, { method: "GET", target: "/v1/pets" })).content, "[]");
-});
-
 test('"removed" is no status: in a query, a create, a change and a precondition it is 400', async (context) => {
   const running = await runningService(context);
   await add(running);
@@ -98,19 +85,4 @@ test('"removed" is no status: in a query, a create, a change and a precondition 
   ]) {
     assert.equal((await send(running, sent)).status, 400, JSON.stringify(sent));
   }
-});
-
-test("of 400 removals, changes and retries at once, one takes the animal out of its status", async (context) => {
-  const running = await runningService(context);
-  await add(running);
-  const fields = (number: number): readonly string[] => ['If-Match: "available"', `Idempotency-Key: ${number}`];
-  const responses = await Promise.all(Array.from({ length: 400 }, async (_, index) => {
-    const number = index % 200; // Each of them twice.
-    const sent = number % 2 === 0 ? {} : { method: "PATCH", content: '{"status":"pending"}' };
-    return [number, await send(running, { ...sent, fields: fields(number) })] as const;
-  }));
-  const done = responses.filter(([, { status }]) => status < 300);
-  assert.equal(new Set(done.map(([number]) => number)).size, 1);
-  assert.deepEqual(done.map(([, response]) => judged(response).endsWith("replayed")).sort(), [false, true]);
-  assert.ok(responses.every(([, { status }]) => [200, 204, 404, 412].includes(status)));
 });
