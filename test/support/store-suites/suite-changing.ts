@@ -9,40 +9,11 @@ import { type NewPet, petToJson } from "../../../src/pets/pet.ts";
 import type { CreatePlace } from "./place.ts";
 import { seeded } from "../seeded-random.ts";
 import {
-  addAll, assertChanged, changeStatus, everyPage, free, hashOf, idsFrom, manyPets, oddPets, openStore, petOf,
-  reserve, rex, statuses, textOf, toSold, walk,
+  addAll, changeStatus, everyPage, free, hashOf, idsFrom, manyPets, openStore, petOf, reserve, rex, statuses, textOf,
+  toSold, walk,
 } from "./suite-steps.ts";
 
 export function testChanging(name: string, createPlace: CreatePlace): void {
-  test(`${name}: a change gives every reader the new status, and nothing else changes`, async (context) => {
-    const store = await openStore(context, createPlace);
-    const names = ["x", "\u0001".repeat(255), "🐕".repeat(255), '","status":"sold"}'];
-    const pets = [...names.map((petName) => ({ ...rex, name: petName })), ...oddPets().slice(-4)];
-    await addAll(store, pets);
-    for (const [index, pet] of pets.entries()) {
-      for (const status of ["pending", "sold", "available", "sold"] as const) {
-        const expected = petToJson({ ...pet, id: index + 1, status });
-        assertChanged(await changeStatus(store, index + 1, { status, from: statuses }), expected);
-        assert.equal(textOf(await store.get(index + 1)), expected);
-        assert.equal((await walk(store, everyPage))[index], expected);
-        assert.ok((await walk(store, { limit: 3, status })).includes(expected));
-      }
-    }
-  });
-
-  test(`${name}: of 64 changes of one animal at once, out of one status, one succeeds`, async (context) => {
-    const store = await openStore(context, createPlace);
-    await store.add(rex);
-    for (const withHash of [false, true]) {
-      const hashes = idsFrom(1, 64).map((number) => (withHash ? hashOf(number) : undefined));
-      const outcomes = await Promise.all(hashes.map((hash) => changeStatus(store, 1, reserve, hash)));
-      const others = outcomes.filter(({ kind }) => kind !== "changed");
-      const mismatch = { kind: "mismatch", status: "pending", version: withHash ? 4 : 2 };
-      assert.deepEqual(others, Array(63).fill(mismatch), "each says what it is now");
-      await changeStatus(store, 1, free);
-    }
-  });
-
   test(`${name}: a change out of other statuses says which the animal has, and changes nothing`, async (context) => {
     const store = await openStore(context, createPlace);
     await addAll(store, statuses.map((status) => ({ ...rex, status })));
@@ -82,15 +53,6 @@ export function testChanging(name: string, createPlace: CreatePlace): void {
 }
 
 export function testKeepingChanges(name: string, createPlace: CreatePlace): void {
-  test(`${name}: animals and changes at once have the ids and the order of their calls`, async (context) => {
-    const store = await openStore(context, createPlace);
-    await addAll(store, manyPets(50));
-    const working = idsFrom(1, 50).flatMap((id) => [changeStatus(store, id, toSold), store.add(petOf(50 + id))]);
-    await Promise.all(working);
-    const expected = idsFrom(1, 100).map((id) => petToJson({ ...petOf(id), id, ...(id <= 50 && { status: "sold" }) }));
-    assert.deepEqual(await walk(store, everyPage), expected);
-  });
-
   test(`${name}: after close(), a change that would store something fails`, async (context) => {
     const store = await openStore(context, createPlace);
     await store.add(rex);
@@ -118,29 +80,6 @@ export function testKeepingChanges(name: string, createPlace: CreatePlace): void
       const expected = petToJson({ ...rex, id: index + 1, status: isChanged ? "sold" : "available" });
       assert.equal(textOf(await again.get(index + 1)), expected);
     }
-  });
-
-  test(`${name}: what was changed is changed after the store was closed and opened again`, async (context) => {
-    const place = await createPlace();
-    context.after(() => place.remove());
-    const expected = manyPets(40).map((pet, index) => ({ ...pet, id: index + 1 }));
-    for (let life = 0; life < 3; life++) {
-      const store = await place.open();
-      await (life === 0 ? addAll(store, manyPets(40)) : undefined);
-      assert.deepEqual(await walk(store, everyPage), expected.map(petToJson));
-      await Promise.all(
-        idsFrom(1, 20).map(async (step) => {
-          const status = statuses[(step + life) % 3]!; // The index is within the array.
-          const id = ((step * 7 + life) % 40) + 1;
-          await changeStatus(store, id, { status, from: statuses });
-          expected[id - 1] = { ...expected[id - 1]!, status }; // The animal exists.
-        }),
-      );
-      await store.close();
-    }
-    const last = await place.open();
-    assert.deepEqual(await walk(last, everyPage), expected.map(petToJson));
-    await last.close();
   });
 }
 

@@ -35,35 +35,6 @@ export function testRepeatedChanging(name: string, createPlace: CreatePlace): vo
     }
     await store.close();
   });
-
-  test(`${name}: a creation repeated after its animal has changed has its first text`, async (context) => {
-    const place = await createPlace();
-    context.after(() => place.remove());
-    for (const life of [1, 2]) {
-      const store = await place.open();
-      const created = await store.add(rex, hashOf(1));
-      assert.deepEqual([created.id, textOf(created.json)], [1, petToJson({ ...rex, id: 1 })]);
-      assert.equal(created.isReplay === true, life === 2);
-      await changeStatus(store, 1, toSold);
-      const again = await store.add(rex, hashOf(1));
-      assert.deepEqual([again.id, textOf(again.json), again.isReplay], [1, petToJson({ ...rex, id: 1 }), true]);
-      await assert.rejects(store.add({ ...rex, status: "sold" }, hashOf(1)), IdempotencyConflictError);
-      await store.close();
-    }
-  });
-
-  test(`${name}: a change to the status that an animal has succeeds, and its hash is remembered`, async (context) => {
-    const store = await openStore(context, createPlace);
-    await store.add(rex);
-    const expected = petToJson({ ...rex, id: 1 });
-    for (const hash of [undefined, hashOf(1)]) {
-      assertChanged(await changeStatus(store, 1, { status: "available", from: ["available"] }, hash), expected);
-    }
-    await changeStatus(store, 1, toSold);
-    const repeated = await changeStatus(store, 1, { status: "available", from: ["available"] }, hashOf(1));
-    assertChanged(repeated, expected, true);
-    assert.equal(textOf(await store.get(1)), petToJson({ ...rex, id: 1, status: "sold" }));
-  });
 }
 
 export function testSharedHashes(name: string, createPlace: CreatePlace): void {
