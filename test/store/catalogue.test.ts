@@ -130,17 +130,6 @@ for (const count of [0, 1, 4_095, 4_096, 4_097, 8_193]) {
     assert.equal(pair.catalogue.count, count);
     pair.checkSome(150);
   }));
-
-  test(`Catalogue.get() finds each of ${count} animals by its id, and no other`, seeded(async (random) => {
-    const pair = new Pair(random);
-    pair.grow(count);
-    pair.checkEach();
-    assert.equal(pair.catalogue.statusOf(count + 1), undefined);
-    assert.equal(pair.catalogue.statusOf(0), undefined);
-    assert.equal(pair.catalogue.get(count + 1), undefined);
-    assert.equal(pair.catalogue.get(count + 4_097), undefined);
-    assert.equal(pair.catalogue.get(0), undefined);
-  }));
 }
 
 for (const count of [1, 10, 4_097, 8_193]) {
@@ -181,19 +170,5 @@ test("Catalogue makes room for texts that corrections make longer than their blo
     pair.change(5_000);
     pair.checkSome(20);
     pair.checkEach();
-  }
-}));
-
-test("Catalogue.page() stays right while the catalogue grows", seeded(async (random) => {
-  const pair = new Pair(random);
-  pair.grow(4_050);
-  await pair.catalogue.indexCategories();
-  for (let step = 0; step < 100; step++) {
-    pair.grow(random.integer(0, 2));
-    for (const status of [undefined, 0, 1, 2]) {
-      pair.check(4_040, 20, status);
-      pair.check(0, 100, status);
-    }
-    pair.checkSome(1);
   }
 }));

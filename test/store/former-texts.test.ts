@@ -6,32 +6,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { lineWithChecksum, viewOf } from "../../src/base/checksum.ts";
-import { fileOf } from "../../src/disk/file-bytes.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { IdempotencyConflictError } from "../../src/pets/pet-store.ts";
-import { type NewPet, type PetChange, petStatuses, petToJson } from "../../src/pets/pet.ts";
-import { Catalogue } from "../../src/store/catalogue.ts";
+import { type NewPet, type PetChange, petToJson } from "../../src/pets/pet.ts";
 import { FormerTexts } from "../../src/store/former-texts.ts";
-import { IdempotencyHashes } from "../../src/store/idempotency-hashes.ts";
-import { idempotencySecondsMax, seedBytes } from "../../src/store/idempotency-table.ts";
+import { idempotencySecondsMax } from "../../src/store/idempotency-table.ts";
 import { type JsonLinesPetStore, openPetStore } from "../../src/store/json-lines-pet-store.ts";
-import { loadPets } from "../../src/store/load-pets.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { seeded } from "../support/seeded-random.ts";
 import { always, hashOf, ifMatch } from "../support/store-suites/suite-steps.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
-
-test("FormerTexts.find() has the text of each version, and none of the present one", () => {
-  const texts = new FormerTexts();
-  texts.add(1, { until: 3, text: "a" }, 0);
-  texts.add(2, { until: 1, text: "x" }, 0);
-  texts.add(1, { until: 4, text: "b" }, 5);
-  texts.add(1, { until: 9, text: "c" }, idempotencySecondsMax);
-  const found = Array.from({ length: 11 }, (_, index) => texts.find(1, index + 1));
-  assert.deepEqual(found, ["a", "a", "a", "b", "c", "c", "c", "c", "c", undefined, undefined]);
-  assert.deepEqual([texts.find(2, 1), texts.find(2, 2), texts.find(3, 1)], ["x", undefined, undefined]);
-});
 
 test("FormerTexts keeps a text as long as a hash counts that is older than its correction, and drops it after two days", seeded((random) => {
   const texts = new FormerTexts();
@@ -52,28 +36,6 @@ test("FormerTexts keeps a text as long as a hash counts that is older than its c
   texts.add(0, { until: 1, text: "" }, nowSeconds + 2 * idempotencySecondsMax);
   assert.equal(texts.find(1_000, 1), undefined);
 }));
-
-test("what corrections of earlier days replaced is not kept, neither by a start nor while the store goes on", async () => {
-  const clock = new ManualClock();
-  const hashes = new IdempotencyHashes(clock, Buffer.alloc(seedBytes));
-  const catalogue = new Catalogue(petStatuses);
-  const textAt = (version: number): string => `{"id":1,"name":"${version}","categoryId":1,"status":"`;
-  const lines = [`${textAt(1)}sold","group":1}`];
-  for (const [index, days] of [5, 3.5, 2, 0.5].entries()) {
-    const at = clock.wallMs() / 1_000 - days * 86_400;
-    lines.push(`${textAt(index + 2)}sold","version":${index + 2},"line":${index + 2},"group":${index + 2},"at":${at}}`);
-  }
-  await loadPets(fileOf(Buffer.from(lines.map(lineWithChecksum).join(""))), catalogue, { hashes });
-  const kept = (): string[] => Array.from({ length: catalogue.versionOf(1) }, (_, index) => catalogue.textOf(1, index + 1));
-  const texts = (...versions: readonly number[]): string[] => versions.map(textAt);
-  assert.deepEqual(kept(), texts(3, 3, 3, 4, 5), "of the first two only the version is known");
-  for (const version of [6, 7]) {
-    clock.advance(36 * 3_600_000);
-    const bytes = Buffer.from(textAt(version));
-    catalogue.correct(1, { bytes: viewOf(bytes), start: 0, end: bytes.length }, 0, version, hashes.nowSeconds);
-  }
-  assert.deepEqual(kept(), texts(5, 5, 5, 5, 5, 6, 7));
-});
 
 interface Request {
   readonly hash: string;

@@ -29,16 +29,3 @@ test("HierarchicalBitSet.next() is the least id from there on, whatever was adde
     }
   }
 }));
-
-test("HierarchicalBitSet.next() of an empty set is undefined, also once it has been emptied", () => {
-  const set = new HierarchicalBitSet();
-  assert.equal(set.next(1), undefined);
-  for (const id of borders) {
-    set.add(id);
-  }
-  for (const id of borders) {
-    set.delete(id);
-  }
-  assert.deepEqual(borders.map((id) => set.next(id)), borders.map(() => undefined));
-  assert.equal(set.next(2 ** 31 - 1), undefined);
-});

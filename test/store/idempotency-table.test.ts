@@ -123,12 +123,3 @@ test("IdempotencyTable gives memory back once all hashes of a segment are too ol
   assert.ok(table.count < 120_000, String(table.count));
   assert.deepEqual(table.find(hashOf(0), start, idempotencySecondsMax), createOf(1));
 });
-
-test("IdempotencyTable knows of each hash whether it is a change's, the status and the version", () => {
-  const table = new IdempotencyTable(seed);
-  const requests = Array.from({ length: 2_000 }, (_, index) => {
-    return { id: 2 ** 31 - index, isChange: index % 2 === 0, statusIndex: index % 7, version: 2 ** 31 - 1 - index };
-  });
-  requests.forEach((request, index) => table.add(hashOf(index), start, request, 0));
-  requests.forEach((request, index) => assert.deepEqual(table.find(hashOf(index), start, 0), request));
-});

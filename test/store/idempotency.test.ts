@@ -11,7 +11,6 @@ import { test, type TestContext } from "node:test";
 import { lineWithChecksum } from "../../src/base/checksum.ts";
 import type { Disk } from "../../src/disk/disk.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
-import { IdempotencyConflictError, OutcomeUnknownError, StorageUnavailableError } from "../../src/pets/pet-store.ts";
 import type { NewPet } from "../../src/pets/pet.ts";
 import { DamagedLogError, type JsonLinesPetStore, openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -116,46 +115,6 @@ test("a hash counts for 24 hours in all, before a restart and after it, or from 
   }
 });
 
-test("a failed add is not remembered: the next one adds the animal", async (context) => {
-  const { path, open } = await placeOf(context);
-  let isFull = true;
-  const disk: Disk = {
-    ...nodeDisk,
-    openToAppend: async (name) => {
-      const file = await nodeDisk.openToAppend(name);
-      const append = file.append.bind(file);
-      return Object.assign(file, { append: (bytes: Uint8Array) => append(isFull && name === path ? bytes.subarray(0, 9) : bytes) });
-    },
-  };
-  const store = await open(disk);
-  await assert.rejects(store.add(rex, hash), StorageUnavailableError);
-  isFull = false;
-  assert.deepEqual(await store.add(rex, hash).then(({ id, isReplay }) => [id, isReplay]), [1, undefined]);
-});
-
-test("after a failed sync the hash is known after the restart exactly if its animal is there", async (context) => {
-  const { path, open } = await placeOf(context);
-  let isFailing = false;
-  const disk: Disk = {
-    ...nodeDisk,
-    openToAppend: async (name) => {
-      const file = await nodeDisk.openToAppend(name);
-      const sync = file.sync.bind(file);
-      const failing = (): Promise<void> => Promise.reject(new Error("EIO"));
-      return Object.assign(file, { sync: () => (isFailing ? failing() : sync()) });
-    },
-  };
-  const store = await open(disk);
-  isFailing = true;
-  await assert.rejects(store.add(rex, hash), OutcomeUnknownError);
-  await assert.rejects(store.add(rex, hash), StorageUnavailableError);
-  isFailing = false;
-  await store.close();
-  const isThere = (await readFile(path, "utf8")).includes(hash);
-  const again = await (await open()).add(rex, hash);
-  assert.deepEqual([again.id, again.isReplay === true], [1, isThere]);
-});
-
 test("a line with a malformed hash or time, or a member after them, stops the start", async (context) => {
   const members = '"name":"Rex","categoryId":1,"status":"available","group":1';
   const endings = [
@@ -189,12 +148,4 @@ test("a create at any second of a clock that begins with 1970, or is set before 
     assert.equal((await again.add(rex, text)).isReplay, true, `${wallMs} ms`);
     await again.close();
   }
-});
-
-test("hashes are compared exactly", async (context) => {
-  const { open } = await placeOf(context);
-  const store = await open();
-  await store.add(rex, hash);
-  await assert.rejects(store.add({ ...rex, name: "Misty" }, hash), IdempotencyConflictError);
-  assert.equal((await store.add({ ...rex, name: "Misty" }, hash.toLowerCase())).id, 2);
 });
