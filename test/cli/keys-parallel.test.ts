@@ -10,7 +10,6 @@ import { test } from "node:test";
 import { ask, KeyFolder } from "../support/key-folder.ts";
 import { createKey, run, start } from "../support/program.ts";
 import { runHere } from "../support/terminal.ts";
-import { until } from "../support/until.ts";
 
 async function statusOf(url: string, key: string): Promise<number> {
   return (await fetch(`${url}/pets`, { headers: { Authorization: `Bearer ${key}` } })).status;
@@ -32,25 +31,6 @@ test("50 changes in a row are in effect at the next request", async (context) =>
     assert.deepEqual([await statusOf(url, key), await statusOf(url, renewed)], [401, 200]);
     await runHere(["keys", "revoke", id, ...at]);
     assert.equal(await statusOf(url, renewed), 401);
-  }
-  assert.equal(await stop(), 0);
-});
-
-test("a running server follows keys expire: an expired key works at the next request after it was given more time", async (context) => {
-  const folder = new KeyFolder(context);
-  const { url, output, stop } = await start(context, ["--data", folder.path]);
-  const at = ["--data", folder.path];
-  const made = await runHere(["keys", "create", "--plan=business", ...at]);
-  const [key, id] = [made.stdout.trim(), /key_\w{15}/.exec(made.stderr)?.[0] ?? ""];
-  const second = new Date(Date.now() + 1_000).toISOString();
-  assert.equal((await runHere(["keys", "expire", id, second, ...at])).code, 0);
-  await until("it has expired", async () => (await statusOf(url, key)) === 401);
-  await runHere(["keys", "expire", id, "never", ...at]);
-  assert.equal(await statusOf(url, key), 200);
-  await runHere(["keys", "label", id, "till", ...at]);
-  assert.match((await runHere(["keys", "show", id, ...at])).stdout, /^STATE +active\n[^]*^LABEL +till\n/m);
-  for (const event of ["expiry", "label"]) {
-    assert.match(output().stderr, new RegExp(`^a command changed the key ${id}: ${event}$`, "m"));
   }
   assert.equal(await stop(), 0);
 });
