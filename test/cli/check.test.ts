@@ -205,13 +205,6 @@ test("check and a start refuse a folder in /proc, where none can be made", async
   assert.match(stdout, /^(the folder \/proc cannot be used: E\w+; .*|user \w+ is refused \/proc \(.*\))\nthe server would not start\n$/);
 });
 
-test("check says how many animals and keys would be served, and that a start without keys makes the first", async (context) => {
-  const data = filledFolder(context);
-  assert.equal((await runHere(["check", "--data", data])).stdout, `${data} has 4 animals, 2 keys\nthe server would start\n`);
-  const none = (await runHere(["check", "--data", join(data, "none")])).stdout;
-  assert.match(none, /has 0 animals, 0 keys; a start would make the first key\nthe server would start\n$/);
-});
-
 test("check beside a server changes nothing, and does not report writes under way as damage", async (context) => {
   const data = filledFolder(context);
   const program = await start(context, ["--data", data]);
@@ -223,16 +216,4 @@ test("check beside a server changes nothing, and does not report writes under wa
   assert.equal(checked.code, 0);
   assert.match(checked.stdout, /has 4 animals, 2 keys; a running service uses it, and may be writing now\nthe server would start\n$/);
   assert.equal(await program.stop(), 0);
-});
-
-test("check, import and keys refuse an empty --data, and make nothing", async (context) => {
-  const before = readdirSync(".");
-  const file = join(temporaryFolder(context), "animals.jsonl");
-  writeFileSync(file, '{"name":"Rex","categoryId":1}\n');
-  for (const args of [["check"], ["import", file], ["keys", "list"], ["keys", "create"], []]) {
-    const refused = await runHere([...args, "--data", ""]);
-    assert.deepEqual([refused.code, refused.stdout], [2, ""], args.join(" "));
-    assert.match(refused.stderr, /^Cannot use --data : must not be empty.*\n$/);
-  }
-  assert.deepEqual(readdirSync("."), before);
 });

@@ -5,10 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { finishOutput } from "../../src/cli/ending.ts";
 import { Output, type WriteLater } from "../../src/cli/output.ts";
-import { exitDone } from "../../src/cli/terminal.ts";
-import { recordingTerminal } from "../support/terminal.ts";
 
 /** A descriptor with room for so many bytes; without room its writes fail with the code. */
 class Descriptor {
@@ -55,33 +52,4 @@ test("Output.write() to a disk that hangs has one write under way, a bounded res
   output.writeNow(); // The second and third line are under way.
   assert.equal(descriptor.text, "first\nlast\n");
   assert.equal((await output.finish(0))?.message, "its reader has stalled");
-});
-
-test("Output.write() to a file takes a short write and an error as one to a pipe does", async () => {
-  const descriptor = new Descriptor();
-  const later: WriteLater = (bytes, done) => {
-    try {
-      done(null, descriptor.write(bytes));
-    } catch (error) {
-      done(error as Error, 0); // The descriptor throws errors.
-    }
-  };
-  const output = new Output(descriptor.write, 100, later);
-  descriptor.room = 3;
-  output.write("first\n");
-  descriptor.room = Infinity;
-  output.write("second\n");
-  assert.equal(descriptor.text, "fir\nsecond\n");
-  assert.equal((await output.finish(0))?.message, "ENOSPC");
-});
-
-test("finishOutput() writes what waits for a slow reader of standard error", async () => {
-  const descriptor = new Descriptor();
-  const stderr = new Output(descriptor.write, 100);
-  Object.assign(descriptor, { room: 0, code: "EAGAIN" });
-  stderr.write("stopped\n");
-  descriptor.room = Infinity;
-  const finishers = { finishStdout: async () => undefined, finishStderr: (graceMs: number) => stderr.finish(graceMs), closeGone: () => undefined };
-  assert.equal(await finishOutput({ ...recordingTerminal(), ...finishers }, exitDone, true), exitDone);
-  assert.equal(descriptor.text, "stopped\n");
 });

@@ -147,16 +147,6 @@ test("keys are never taken from a keys.jsonl with a damaged line, the last one t
   assert.equal(stderr.match(/: left out (keys\.jsonl|limits\.json): .*EISDIR/g)?.length, 2, stderr);
 });
 
-test("of a folder with two histories nothing is written", async (context) => {
-  const { data } = await damagedFolder(context);
-  const target = temporaryFolder(context);
-  const other = lineWithChecksum('{"id":3,"name":"Tom","categoryId":1,"status":"sold","group":3}');
-  writeFileSync(join(data, "pets.jsonl"), other, { flag: "a" });
-  const { code, stderr } = await runHere(["check", "--data", data, "--salvage", target]);
-  assert.deepEqual([code, readdirSync(target)], [1, []]);
-  assert.match(stderr, /^Cannot salvage \S+pets\.jsonl: the line with number 3, at byte \d+, stands behind a later one: .*$/m);
-});
-
 test("a block that the disk cannot read stops a salvage, with its place and advice; one that it cannot write has none", async (context) => {
   const { data } = await damagedFolder(context);
   const failure = Object.assign(new Error("EIO: i/o error"), { code: "EIO" });
