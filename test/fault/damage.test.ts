@@ -21,57 +21,55 @@ const lines = animalLines;
 const log = Buffer.from(lines.join(""));
 const fuzzCount = Number(process.env["FLIPS"] ?? 60);
 
-for (const [what, all] of [["of animals", animalLines], ["with changes", changeLines]] as const) {
-  const whole = Buffer.from(all.join(""));
-  const animalsAfter = (count: number): string => animalsOf(all.slice(0, count));
+const changeLog = Buffer.from(changeLines.join(""));
+const animalsAfter = (count: number): string => animalsOf(changeLines.slice(0, count));
 
-  test(`a log ${what}, cut at any byte, serves what its whole lines come to and sets the rest aside`, async () => {
-    for (let size = whole.length; size >= 0; size--) {
-      const content = whole.subarray(0, size);
-      const wholeBytes = content.lastIndexOf("\n") + 1;
-      const count = content.toString().split("\n").length - 1;
-      const { served, reports, disk } = await start(content);
-      assert.equal(served, animalsAfter(count), `cut at ${size}`);
-      assert.deepEqual(disk.kept(path), whole.subarray(0, wholeBytes), `cut at ${size}`);
-      assert.deepEqual(disk.kept(`${path}.torn`), content.subarray(wholeBytes), `cut at ${size}`);
-      assert.equal(reports.length, wholeBytes === size ? 0 : 1, `cut at ${size}`);
-      const place = `of ${path}, from line ${count + 1} on,`;
-      const torn = size - wholeBytes === 1 ? `the last byte ${place} is` : `the last ${size - wholeBytes} bytes ${place} are`;
-      assert.ok(wholeBytes === size || reports[0]?.startsWith(`${torn} an unfinished write`), reports[0]);
-    }
-  });
+test("a log, cut at any byte, serves what its whole lines come to and sets the rest aside", async () => {
+  for (let size = changeLog.length; size >= 0; size--) {
+    const content = changeLog.subarray(0, size);
+    const wholeBytes = content.lastIndexOf("\n") + 1;
+    const count = content.toString().split("\n").length - 1;
+    const { served, reports, disk } = await start(content);
+    assert.equal(served, animalsAfter(count), `cut at ${size}`);
+    assert.deepEqual(disk.kept(path), changeLog.subarray(0, wholeBytes), `cut at ${size}`);
+    assert.deepEqual(disk.kept(`${path}.torn`), content.subarray(wholeBytes), `cut at ${size}`);
+    assert.equal(reports.length, wholeBytes === size ? 0 : 1, `cut at ${size}`);
+    const place = `of ${path}, from line ${count + 1} on,`;
+    const torn = size - wholeBytes === 1 ? `the last byte ${place} is` : `the last ${size - wholeBytes} bytes ${place} are`;
+    assert.ok(wholeBytes === size || reports[0]?.startsWith(`${torn} an unfinished write`), reports[0]);
+  }
+});
 
-  test(`after any flipped bit in a log ${what} the start is refused with line and offset, or the last group is set aside`, async () => {
-    for (const { content, about, index, offset } of flippedBits(whole)) {
-      const { served, refusal, reports, disk } = await start(content);
-      if (index + 1 < lastGroup) {
-        assert.ok(refusal?.includes(`line ${index + 1}, byte ${offset}:`), `${about}: ${refusal ?? served}`);
-        assert.deepEqual(disk.seen(path), content, `${about}: the file stays as it was`);
-      } else {
-        assert.equal(served, animalsAfter(index), about);
-        assert.match(reports[0] ?? "", /^the last \d+ bytes .* unfinished write/);
-        assert.deepEqual(disk.kept(`${path}.torn`), content.subarray(offset), `${about}: kept beside it`);
-      }
+test("after any flipped bit in a log the start is refused with line and offset, or the last group is set aside", async () => {
+  for (const { content, about, index, offset } of flippedBits(changeLog)) {
+    const { served, refusal, reports, disk } = await start(content);
+    if (index + 1 < lastGroup) {
+      assert.ok(refusal?.includes(`line ${index + 1}, byte ${offset}:`), `${about}: ${refusal ?? served}`);
+      assert.deepEqual(disk.seen(path), content, `${about}: the file stays as it was`);
+    } else {
+      assert.equal(served, animalsAfter(index), about);
+      assert.match(reports[0] ?? "", /^the last \d+ bytes .* unfinished write/);
+      assert.deepEqual(disk.kept(`${path}.torn`), content.subarray(offset), `${about}: kept beside it`);
     }
-  });
+  }
+});
 
-  test(`the start is refused if any line of a log ${what} is missing, doubled, moved or exchanged, and the file stays as it was`, async () => {
-    const others = all.flatMap((line, index) => [
-      ...(index < all.length - 1 ? [[`without line ${index + 1}`, all.toSpliced(index, 1)] as const] : []),
-      ...all.flatMap((other, to) => [
-        [`line ${index + 1} at ${to + 1}`, all.toSpliced(index, 1).toSpliced(to, 0, line)],
-        [`line ${index + 1} at ${to + 1} too`, all.toSpliced(to, 0, line)],
-        [`lines ${index + 1} and ${to + 1} exchanged`, all.with(index, other).with(to, line)],
-      ] as const),
-    ]);
-    for (const [title, damaged] of others.filter(([, other]) => other.join("") !== all.join(""))) {
-      const content = Buffer.from(damaged.join(""));
-      const { refusal, served, disk } = await start(content);
-      assert.match(refusal ?? `${title} is served: ${served}`, /^Cannot start: \/pets\/pets\.jsonl is damaged at line \d+, byte \d+: /);
-      assert.deepEqual(disk.seen(path), content, title);
-    }
-  });
-}
+test("the start is refused if any line of a log is missing, doubled, moved or exchanged, and the file stays as it was", async () => {
+  const others = changeLines.flatMap((line, index) => [
+    ...(index < changeLines.length - 1 ? [[`without line ${index + 1}`, changeLines.toSpliced(index, 1)] as const] : []),
+    ...changeLines.flatMap((other, to) => [
+      [`line ${index + 1} at ${to + 1}`, changeLines.toSpliced(index, 1).toSpliced(to, 0, line)],
+      [`line ${index + 1} at ${to + 1} too`, changeLines.toSpliced(to, 0, line)],
+      [`lines ${index + 1} and ${to + 1} exchanged`, changeLines.with(index, other).with(to, line)],
+    ] as const),
+  ]);
+  for (const [title, damaged] of others.filter(([, other]) => other.join("") !== changeLines.join(""))) {
+    const content = Buffer.from(damaged.join(""));
+    const { refusal, served, disk } = await start(content);
+    assert.match(refusal ?? `${title} is served: ${served}`, /^Cannot start: \/pets\/pets\.jsonl is damaged at line \d+, byte \d+: /);
+    assert.deepEqual(disk.seen(path), content, title);
+  }
+});
 
 test("whatever is moved, doubled, exchanged, blank or missing, the start is refused, or the end of the log is set aside", seeded(async (random) => {
   const all = await longLines(random);

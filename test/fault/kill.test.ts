@@ -2,9 +2,8 @@
  * Goal: however often the server is killed, a client that sends each unanswered create again with its Idempotency-Key
  * has added each animal exactly once, and no animal with a 201 response is lost or changed.
  * Method: many clients add animals to the real server, which gets SIGKILL at a random moment and is started again. They
- * repeat creates without a response, and sometimes others. This process knows every 201. A second test does the same
- * with reservations: many clients want the same few animals, and each animal has one owner at most. CRASH_ROUNDS sets
- * the number of rounds, as in
+ * repeat creates without a response, and sometimes others. This process knows every 201. reservations.test.ts does the
+ * same with changes. CRASH_ROUNDS sets the number of rounds, as in
  *
  *     npm run pretest && CRASH_ROUNDS=1000 node --test build/test/fault/kill.test.js
  */
@@ -124,107 +123,4 @@ test(`after kill -9 under load, ${rounds} times, each Idempotency-Key has exactl
   assert.match(stdout, new RegExp(`has ${acknowledged.length} animals`));
   const sockets = (await readdir(dataDir)).filter((name) => name.includes(".lock"));
   assert.deepEqual(sockets, [], "nothing is left to clean up by hand");
-}));
-
-interface Reservation {
-  readonly id: number;
-  /** Its Idempotency-Key. */
-  readonly name: string;
-}
-
-/** Knows which reservation each client was told to have made. */
-class Owners {
-  readonly byId = new Map<number, string>();
-  readonly unanswered: Reservation[] = [];
-  #count = 0;
-
-  /** Reserves one of the animals after the other until the server is gone. */
-  async reserveUntilDeath(client: Client, random: SeededRandom, animalCount: number): Promise<void> {
-    for (;;) {
-      const wanted = this.unanswered.pop() ?? this.#newReservation(random, animalCount);
-      try {
-        await this.reserve(client, wanted);
-      } catch (error) {
-        if (error instanceof assert.AssertionError) {
-          throw error;
-        }
-        this.unanswered.push(wanted);
-        return;
-      }
-    }
-  }
-
-  /** One of the last animals: of the others nearly all have an owner. */
-  #newReservation(random: SeededRandom, animalCount: number): Reservation {
-    return { id: random.integer(Math.max(1, animalCount - 50), animalCount), name: `reservation-${++this.#count}` };
-  }
-
-  /** Every third one removes the animal instead, as somebody who finds that it was added by mistake. */
-  async reserve(client: Client, { id, name }: Reservation): Promise<void> {
-    const headers = { "if-match": '"available"', "idempotency-key": `"${name}"` };
-    const removes = isRemoval(name);
-    const sending = removes ? client.send("DELETE", `/v1/pets/${id}`, { headers }) : client.change(id, "pending", headers);
-    const { status, text } = await sending;
-    assert.ok([200, 204, 404, 412].includes(status), text);
-    const owner = this.byId.get(id);
-    if (status < 300) {
-      assert.match(text, removes ? /^$/ : /"status":"pending"\}$/);
-      assert.equal(owner ?? name, name, `animal ${id} has two owners`);
-      this.byId.set(id, name);
-    } else {
-      assert.notEqual(owner, name, `animal ${id} was taken from its owner`);
-    }
-  }
-
-  /** Every animal that somebody owns is pending, and whichever somebody has removed is gone. */
-  compare(animals: readonly string[]): void {
-    const textsById = new Map(animals.map((text) => [Number(/\d+/.exec(text)), text]));
-    for (const [id, name] of this.byId) {
-      const text = textsById.get(id) ?? "none";
-      assert.match(text, isRemoval(name) ? /^none$/ : /"status":"pending"\}$/, `animal ${id} belongs to ${name}`);
-    }
-  }
-
-  get reservationCount(): number {
-    return [...this.byId.values()].filter((name) => !isRemoval(name)).length;
-  }
-}
-
-function isRemoval(name: string): boolean {
-  return Number(/\d+/.exec(name)) % 3 === 0;
-}
-
-test(`after kill -9 under load, ${rounds} times, each animal has one owner or was removed, as was told`, seeded(async (random, context) => {
-  const dataDir = temporaryFolder(context);
-  const key = await createKey(["--data", dataDir]);
-  const owners = new Owners();
-  for (let round = 0; round <= rounds; round++) {
-    const server = await start(context, ["--data", dataDir]);
-    const client = newClient(server, key);
-    await Promise.all(Array.from({ length: 25 }, () => client.add({ name: "Rex", categoryId: 1 })));
-    const animals = await client.animalsAfter(0);
-    owners.compare(animals);
-    const lastId = Number(/\d+/.exec(animals.at(-1) ?? ""));
-    if (round < rounds) {
-      const reserving = Array.from({ length: clientCount }, () => owners.reserveUntilDeath(client, random, lastId));
-      await delay(random.integer(0, 60));
-      await server.stop("SIGKILL");
-      await Promise.all(reserving);
-      client.close();
-      continue;
-    }
-    for (let wanted = owners.unanswered.pop(); wanted !== undefined; wanted = owners.unanswered.pop()) {
-      await owners.reserve(client, wanted);
-    }
-    const last = await client.animalsAfter(0);
-    owners.compare(last);
-    const pending = last.filter((text) => text.endsWith('"pending"}'));
-    assert.equal(pending.length, owners.reservationCount, "each that is pending has an owner, since every request has its response");
-    assert.equal(last.length, 25 * (rounds + 1) - (owners.byId.size - owners.reservationCount), "each that is gone was removed");
-    assert.ok(pending.length >= rounds, `only ${pending.length} animals were reserved`);
-    client.close();
-    assert.equal(await server.stop("SIGTERM"), 0);
-  }
-  const { code, stdout } = await run(["check", "--data", dataDir]);
-  assert.equal(code, 0, stdout);
 }));
