@@ -17,12 +17,6 @@ test("AddressLimiter has a window for each address up to its bound, and one shar
   }
 });
 
-test("AddressLimiter.peek() shows the shared window to an address beyond the bound", () => {
-  const addresses = new AddressLimiter({ clock: new ManualClock(), addressesMax: 1 });
-  ["one", "two", "three"].forEach((address) => addresses.take(address));
-  assert.deepEqual([addresses.peek("one").remaining, addresses.peek("four").remaining], [59, 58]);
-});
-
 test("AddressLimiter.take() drops no used-up window in a flood, whose addresses get no new one", () => {
   const clock = new ManualClock();
   const addresses = new AddressLimiter({ clock, addressesMax: 100 });

@@ -45,18 +45,6 @@ function isBanned({ savedMs, keys }: SavedLimits, id: string): boolean {
 }
 
 for (const change of ["unban", "reset"] as const) {
-  test(`keys ${change} lifts a ban in a running server, and in what is saved`, async (context) => {
-    const folder = new KeyFolder(context);
-    const { id } = await (await folder.open()).create();
-    await saveBan(folder, id);
-    const service = await open(folder);
-    const before = service.gauges.bannedKeyCount;
-    await service.keys[change](id);
-    const after = service.gauges.bannedKeyCount;
-    await service.close();
-    assert.deepEqual([before, after, await bannedKeyCount(folder)], [1, 0, 0]);
-  });
-
   test(`keys ${change} is in limits.json once it is confirmed, so kill -9 brings no ban back`, async (context) => {
     const folder = new KeyFolder(context);
     const { id } = await (await folder.open()).create();

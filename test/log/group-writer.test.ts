@@ -51,47 +51,6 @@ async function setUp(owner: Partial<TestOwner> = {}): Promise<Setting> {
   return { disk, writer, reports, published, appender, clock };
 }
 
-test("GroupWriter.add() rejects if encoding throws, and the next add is written", async () => {
-  let isBroken = true;
-  const { writer, disk } = await setUp({
-    encode: ([first = ""], bytes) => {
-      assert.equal(isBroken, false);
-      return { byteCount: bytes.write(first), results: [first] };
-    },
-  });
-  const outcomes = await Promise.allSettled([writer.add("a\n"), writer.add("b\n")]);
-  assert.deepEqual(outcomes.map(({ status }) => status), ["rejected", "rejected"]);
-  isBroken = false;
-  assert.deepEqual(await Promise.all([writer.add("c\n"), writer.add("d\n")]), ["c\n", "d\n"]);
-  await writer.close("closing");
-  assert.equal(disk.seen(path).toString(), "c\nd\n", "what was rejected is not written later");
-});
-
-test("GroupWriter.add() says that the outcome is unknown if publishing throws, and nothing more is written", async () => {
-  const { writer, disk, reports } = await setUp({ publish: () => assert.fail("out of memory") });
-  await assert.rejects(writer.add("a\n"), /^Error: unknown: .*out of memory/);
-  await assert.rejects(writer.add("b\n"), /^Error: absent: .*out of memory/);
-  assert.equal(writer.isWritable, false);
-  assert.equal(disk.kept(path).toString(), "a\n");
-  assert.equal(reports.length, 1);
-  await writer.close("closing");
-});
-
-test("GroupWriter.add() says that the outcome is unknown if the log is replaced while the group is synced", async () => {
-  const { writer, disk, reports, published } = await setUp();
-  disk.plan = (_, name) => {
-    if (name === "sync") {
-      disk.place(path, Buffer.from("restored\n"));
-    }
-    return "none";
-  };
-  await assert.rejects(writer.add("a\n"), /^Error: unknown: .*another process modified or replaced it/);
-  assert.deepEqual(published, []);
-  assert.equal(disk.seen(path).toString(), "restored\n");
-  assert.equal(reports.length, 1);
-  await writer.close("closing");
-});
-
 test("on a disk that is full again and again, a failure or its end is reported once in ten seconds at most", async () => {
   const { writer, disk, reports, appender, clock } = await setUp();
   disk.plan = (_, name) => (name === "append" ? "error" : "none");

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { Disk } from "../../src/disk/disk.ts";
-import { readWholeFile, replaceFile } from "../../src/disk/file-bytes.ts";
+import { replaceFile } from "../../src/disk/file-bytes.ts";
 import { settleEnd } from "../../src/log/settle-end.ts";
 import { seeded, SeededRandom } from "../support/seeded-random.ts";
 import { type Fault, SimulatedDisk } from "../support/simulated-disk.ts";
@@ -105,65 +105,6 @@ test("replaceFile() ignores a part that a crash left", async () => {
   await replaceFile(disk.boot(), path, ["whole"]);
   assert.equal(disk.kept(path).toString(), "whole");
   assert.equal(disk.kept(`${path}.new`).length, 0);
-});
-
-test("readWholeFile() reads all of a file, also in short reads, and returns undefined if there is none", async () => {
-  const simulated = new SimulatedDisk(new SeededRandom(1));
-  simulated.place(path, Buffer.from("all of it"));
-  const disk = simulated.boot();
-  const stingy: Disk = {
-    ...disk,
-    openToRead: async (name) => {
-      const file = await disk.openToRead(name);
-      return file && { ...file, read: (target, position) => file.read(target.subarray(0, 2), position) };
-    },
-  };
-  assert.equal((await readWholeFile(stingy, path))?.toString(), "all of it");
-  assert.equal(await readWholeFile(stingy, `${path}.no`), undefined);
-});
-
-const noRoom = new RegExp(
-  "^Error: the last 9 bytes of /kept/file, from line 2 on, are an unfinished write \\(no newline\\), which cannot be moved to " +
-  "/kept/file\\.torn \\(.+\\); nothing is lost: remove the cause, such as a full disk, and start again$",
-);
-
-for (const earlier of ["", "earlier "]) {
-  test(`settleEnd() fails on a full disk, ${earlier}torn tails and the log stay as they were, however often it is tried`, async () => {
-    const disk = new SimulatedDisk(new SeededRandom(1));
-    disk.place(path, Buffer.from("intact.torn tail"));
-    if (earlier !== "") {
-      disk.place(`${path}.torn`, Buffer.from(earlier));
-    }
-    const process = disk.boot();
-    const reports: string[] = [];
-    const names = disk.names();
-    for (const call of ["overwrite", "append", "sync", "syncFolder"]) {
-      for (let attempt = 0; attempt < 10; attempt++) {
-        disk.plan = (_, name) => (name !== call ? "none" : name === "append" ? "short" : "error");
-        await assert.rejects(settle(process, reports), noRoom);
-        assert.deepEqual([disk.seen(`${path}.torn`).toString(), disk.names()], [earlier, names], `${call}, attempt ${attempt}`);
-        assert.equal(disk.seen(path).toString(), "intact.torn tail");
-      }
-    }
-    assert.deepEqual(reports, []);
-    disk.plan = () => "none";
-    await settle(process);
-    assert.equal(disk.kept(`${path}.torn`).toString(), `${earlier}torn tail`);
-    assert.equal(disk.kept(path).toString(), intact);
-  });
-}
-
-test("settleEnd() fails if a whole log cannot be written again, or synced", async () => {
-  for (const call of ["overwrite", "sync", "syncFolder"]) {
-    const disk = new SimulatedDisk(new SeededRandom(1));
-    disk.place(path, Buffer.from(intact));
-    disk.plan = (_, name) => (name === call ? "error" : "none");
-    const process = disk.boot();
-    await assert.rejects(settle(process), /^Error: the end of \/kept\/file cannot be written again \(EIO: .*\); nothing is lost: /);
-    disk.plan = () => "none";
-    await settle(process);
-    assert.equal(disk.kept(path).toString(), intact);
-  }
 });
 
 test("settleEnd() writes nothing if another process has changed the file since it was read", async () => {
