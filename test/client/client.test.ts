@@ -4,9 +4,7 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { inspect } from "node:util";
 
-import {
-  AnimalStoreClient, AnimalStoreError, type ChangeOptions, type ClientOptions, type PetChange, type PetState,
-} from "../../src/client/client.ts";
+import { AnimalStoreClient, AnimalStoreError, type ClientOptions } from "../../src/client/client.ts";
 import { type ErrorCode, errorJson } from "../../src/http/errors.ts";
 import { one } from "../support/certificates.ts";
 import { serve } from "../support/embedding-server.ts";
@@ -549,42 +547,6 @@ for (const [tag, status, version] of tags) {
     }
   });
 }
-
-test("from names a status, several, or a version of the animal, in the entity tags that are sent", async (context) => {
-  const server = await scripted(context, { status: 200 });
-  const { pets } = new AnimalStoreClient({ url: server.url, key });
-  const pet = await pets.get(1);
-  const table: readonly (readonly [ChangeOptions["from"], string])[] = [
-    ["available", '"available"'],
-    [["available"], '"available"'],
-    [["available", "pending"], '"available", "pending"'],
-    [pet, '"available-7"'],
-    [{ status: "sold", version: 1 }, '"sold-1"'],
-    [{ ...pet, status: "pending", version: 2_147_483_647 }, '"pending-2147483647"'],
-    [JSON.parse('{"status":"pending","version":3,"attempt":"17-1"}') as PetState, '"pending-3"'],
-  ];
-  for (const [from, match] of table) {
-    await pets.change(1, { name: "Rex" }, { from });
-    assert.equal(server.requests.at(-1)?.match, match);
-  }
-});
-
-test("a change sends what it is given, exactly", async (context) => {
-  const server = await scripted(context, { status: 200 });
-  const { pets } = new AnimalStoreClient({ url: server.url, key });
-  const table: readonly (readonly [PetChange, string])[] = [
-    [{ name: "Rex" }, '{"name":"Rex"}'],
-    [{ categoryId: 9223372036854775807n, status: "sold" }, '{"categoryId":9223372036854775807,"status":"sold"}'],
-    [{ name: undefined, categoryId: -5 }, '{"categoryId":-5}'],
-    [{ name: "Rex", colour: { red: 1 } } as PetChange, '{"name":"Rex","colour":{"red":1}}'],
-    [{}, "{}"],
-  ];
-  for (const [change, content] of table) {
-    await pets.change(1, change, { from: "available" });
-    const { method, path, content: sent } = server.requests.at(-1)!;
-    assert.deepEqual([method, path, sent], ["PATCH", "/v1/pets/1", content]);
-  }
-});
 
 test("the address may be a URL, and what is checked is what is used", async (context) => {
   const server = await scripted(context, { status: 200, text: "[]" });

@@ -382,14 +382,6 @@ test("openAnimalStore() rejects with a DatabaseError if the database cannot be r
   await assert.rejects(openAnimalStore({ database }), (error) => error instanceof DatabaseError && error.cause === away);
 });
 
-test("keys cannot be created or changed after close(): another service may hold the folder", async (context) => {
-  const { service } = await open(context);
-  const [first] = await service.keys.list();
-  await service.close();
-  await assert.rejects(service.keys.create(), /^Error: Cannot change keys: the service is closed$/);
-  await assert.rejects(service.keys.revoke(first?.id ?? ""), /^Error: Cannot change keys: the service is closed$/);
-});
-
 test("handle() closes the connection of a request with Upgrade, and nothing behind it reaches the program", async (context) => {
   const { service, key } = await open(context);
   let count = 0;

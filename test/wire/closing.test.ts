@@ -9,8 +9,6 @@ import type { Socket } from "node:net";
 import { test } from "node:test";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
-import { StalledReaderWatch } from "../../src/wire/closing.ts";
-import { listenerLimits } from "../../src/wire/listener-limits.ts";
 import { type RunningService, runningService } from "../support/running-service.ts";
 import { request, rex, Wire } from "../support/wire.ts";
 
@@ -49,28 +47,3 @@ for (const [name, begin] of Object.entries(endings)) {
     assert.deepEqual(await wire.closed(), { ending: "end", rest: "" });
   });
 }
-
-test("StalledReaderWatch.check() destroys a socket only if the system has taken nothing of what waits, over TLS too, for the whole time", () => {
-  const limits = { ...listenerLimits, stalledReaderMs: 30, timeoutCheckMs: 10 };
-  const table: readonly (readonly [waiting: readonly number[], lookCount: number | undefined])[] = [
-    [[9, 9, 9, 9, 9], 4],
-    [[9, 9, 9, 8, 8, 8, 8], 7],
-    [[9, 9, 9, 0, 9, 9, 9], undefined],
-    [[9, 8, 7, 6, 5, 4, 3, 2, 1, 0], undefined],
-    [[0, 0, 0, 0, 0], undefined],
-  ];
-  for (const [waiting, lookCount] of table) {
-    const plain = (count: number) => ({ writeQueueSize: count });
-    const secure = (count: number) => ({ writeQueueSize: 1, _parent: plain(count) });
-    for (const handle of [plain, secure]) {
-      const socket = { writableLength: 0, _handle: {}, isDestroyed: false, destroy: () => void (socket.isDestroyed = true) };
-      const watch = new StalledReaderWatch();
-      const looks = waiting.map((count) => {
-        Object.assign(socket, { writableLength: count, _handle: handle(count) });
-        watch.check(socket as unknown as Socket, limits); // It has what the watch reads.
-        return socket.isDestroyed;
-      });
-      assert.equal(looks.indexOf(true) + 1 || undefined, lookCount, waiting.join());
-    }
-  }
-});

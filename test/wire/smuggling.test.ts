@@ -21,11 +21,9 @@ const { key, port } = running;
 const chunkedRex = `1d\r\n${rex}\r\n0\r\n\r\n`;
 const post = "POST /v1/pets HTTP/1.1\r\n";
 const postToHost = `${post}Host: a\r\n`;
-const chunkedInOld = "Transfer-Encoding: chunked\r\nConnection: keep-alive\r\n";
 
 const faulty: Readonly<Record<string, string>> = {
   "no Host, with content": `${post}Content-Length: 29\r\n\r\n${rex}`,
-  "no Host, with chunked content": `${post}Transfer-Encoding: chunked\r\n\r\n${chunkedRex}`,
   "two Hosts, with content": `${postToHost}Host: a\r\nContent-Length: 29\r\n\r\n${rex}`,
   "two Hosts in 1.0": "GET /v1/pets HTTP/1.0\r\nHost: a\r\nhOST: b\r\n\r\n",
   "the preface of HTTP/2": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
@@ -33,29 +31,20 @@ const faulty: Readonly<Record<string, string>> = {
   "a space before the colon": "GET /v1/pets HTTP/1.1\r\nHost : a\r\n\r\n",
   "a NUL in a field": "GET /v1/pets HTTP/1.1\r\nHost: a\r\nX-A: b\0c\r\n\r\n",
   "gzip alone": `${postToHost}Transfer-Encoding: gzip\r\n\r\nabc`,
-  "two Hosts, with Expect": `${postToHost}Host: a\r\nExpect: 100-continue\r\nContent-Length: 29\r\n\r\n${rex}`,
   "two Hosts on a public page": "GET /healthz HTTP/1.1\r\nHost: a\r\nHost: a\r\nContent-Length: 5\r\n\r\nabcde",
-  "HTTP/2.0, with content": `POST /v1/pets HTTP/2.0\r\nHost: a\r\nContent-Length: 29\r\n\r\n${rex}`,
   "chunked in HTTP/1.0": `POST /v1/pets HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n${chunkedRex}`,
-  "chunked in HTTP/1.0, kept alive": `POST /v1/pets HTTP/1.0\r\n${chunkedInOld}\r\n${chunkedRex}`,
   "gzip, chunked": `${postToHost}Transfer-Encoding: gzip, chunked\r\n\r\n${chunkedRex}`,
   "gzip and chunked in two fields":
     `${postToHost}Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n${chunkedRex}`,
   "identity, chunked": `${postToHost}Transfer-Encoding: identity, chunked\r\n\r\n${chunkedRex}`,
-  "an empty member before chunked": `${postToHost}Transfer-Encoding: , chunked\r\n\r\n${chunkedRex}`,
   "chunked with a parameter": `${postToHost}Transfer-Encoding: chunked;a=b\r\n\r\n${chunkedRex}`,
-  "chunked twice": `${postToHost}Transfer-Encoding: chunked, chunked\r\n\r\n${chunkedRex}`,
   "a coding like chunked": `${postToHost}Transfer-Encoding: xchunked\r\n\r\n${chunkedRex}`,
-  "an empty coding": `${postToHost}Transfer-Encoding:\r\n\r\n${chunkedRex}`,
   "both framings, length first": `${postToHost}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
   "both framings, length last": `${postToHost}Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n`,
   "a length with a sign": `${postToHost}Content-Length: +29\r\n\r\n${rex}`,
-  "a negative length": `${postToHost}Content-Length: -29\r\n\r\n${rex}`,
   "a list of lengths": `${postToHost}Content-Length: 29, 29\r\n\r\n${rex}`,
   "the same length twice": `${postToHost}Content-Length: 29\r\nContent-Length: 29\r\n\r\n${rex}`,
-  "a length with a space inside": `${postToHost}Content-Length: 2 9\r\n\r\n${rex}`,
   "a hexadecimal length": `${postToHost}Content-Length: 0x1d\r\n\r\n${rex}`,
-  "an empty length": `${postToHost}Content-Length:\r\n\r\n${rex}`,
   "a length beyond 2^64": `${postToHost}Content-Length: 18446744073709551645\r\n\r\n${rex}`,
   "a folded length": `${postToHost}Content-Length:\r\n 29\r\n\r\n${rex}`,
   "a folded field": `${postToHost}X-A: b\r\n c\r\nContent-Length: 29\r\n\r\n${rex}`,
@@ -64,12 +53,10 @@ const faulty: Readonly<Record<string, string>> = {
   "a bare CR in a field": `${postToHost}X-A: b\rc\r\nContent-Length: 29\r\n\r\n${rex}`,
   "a bare LF after a chunk's size": `${postToHost}Transfer-Encoding: chunked\r\n\r\n1d\n${rex}\r\n0\r\n\r\n`,
   "a bare LF after a chunk": `${postToHost}Transfer-Encoding: chunked\r\n\r\n1d\r\n${rex}\n0\r\n\r\n`,
-  "a bare LF in a chunk's extension": `${postToHost}Transfer-Encoding: chunked\r\n\r\n1d;a\nb\r\n${rex}\r\n0\r\n\r\n`,
   "a chunk longer than its size": `${postToHost}Transfer-Encoding: chunked\r\n\r\n1c\r\n${rex}\r\n0\r\n\r\n`,
   "a chunk's size with a prefix": `${postToHost}Transfer-Encoding: chunked\r\n\r\n0x1d\r\n${rex}\r\n0\r\n\r\n`,
   "a chunk's size beyond 2^64":
     `${postToHost}Transfer-Encoding: chunked\r\n\r\n1000000000000001d\r\n${rex}\r\n0\r\n\r\n`,
-  "a length in the trailers": `${postToHost}Transfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 5\r\n\r\n`,
   "a coding in the trailers": `${postToHost}Transfer-Encoding: chunked\r\n\r\n0\r\nTransfer-Encoding: gzip\r\n\r\n`,
 };
 
@@ -90,7 +77,6 @@ for (const [name, bytes] of Object.entries(faulty)) {
 
 const hosts: readonly (readonly [host: string, isHost: boolean])[] = [
   ["localhost", true],
-  ["LOCALHOST:8080", true],
   ["api.example.com:", true], // RFC 3986, 3.2.3: a port may be empty.
   ["127.0.0.1:3000", true],
   ["[::1]", true],
@@ -100,16 +86,9 @@ const hosts: readonly (readonly [host: string, isHost: boolean])[] = [
   ["", true],
   ["a b/c@d", false],
   ["user@example.com", false],
-  ["user:password@example.com", false],
   ["example.com/path", false],
   ["example.com:80:80", false],
-  ["example.com:http", false],
-  ["example.com:-1", false],
-  ["http://example.com", false],
   ["a, b", false],
-  ["a\tb", false],
-  ["a?b", false],
-  ["a#b", false],
   ["a\\b", false],
   ["a%2", false],
   ["\xe4.example", false],
@@ -117,7 +96,6 @@ const hosts: readonly (readonly [host: string, isHost: boolean])[] = [
   ["[::1", false],
   ["[::g]", false],
   ["[::1%25eth0]", false],
-  ["[1.2.3.4]", false],
   ["[v1.]", false],
 ];
 for (const [host, isHost] of hosts) {
