@@ -155,26 +155,33 @@ test("the start is refused if a line before those of a newer release is damaged,
   assert.deepEqual(disk.seen(path), content);
 });
 
-test("a start with a torn tail that a full disk cannot take fails, the file stays as it was, and one with room serves", async () => {
-  const disk = new SimulatedDisk(new SeededRandom(1));
-  const content = log.subarray(0, -5);
-  disk.place(path, content);
-  disk.plan = () => "short";
-  const refusal = /^Error: the last \d+ bytes of \S+, .* cannot be moved to \/pets\/pets\.jsonl\.torn \(only .*\); nothing is lost: .*$/;
-  for (let attempt = 0; attempt < 20; attempt++) {
-    await assert.rejects(openPetStore({ disk: disk.boot(), dataDir, report: assert.fail }), refusal);
-    assert.deepEqual([disk.names(), disk.seen(path)], [[path], content], "no attempt uses up the room that somebody frees");
-  }
-  disk.plan = () => "none";
-  const reports: string[] = [];
-  const store = await openPetStore({ disk: disk.boot(), dataDir, report: (message) => void reports.push(message) });
-  assert.match(reports.join("\n"), /^[^\n]* it was moved to [^\n]*$/);
-  const newPet = { name: "Rex", categoryId: 1n, status: "sold" } as const;
-  assert.equal((await store.add(newPet)).id, lines.length);
-  const intactBytes = content.lastIndexOf("\n") + 1;
-  assert.deepEqual(disk.kept(`${path}.torn`), content.subarray(intactBytes));
-  assert.deepEqual(disk.kept(path).subarray(0, intactBytes), content.subarray(0, intactBytes));
-});
+for (const earlier of ["", "earlier "]) {
+  test(`a start with a torn tail that a full disk cannot take fails, ${earlier}files stay as they were, and one with room serves`, async () => {
+    const disk = new SimulatedDisk(new SeededRandom(1));
+    const [content, aside] = [log.subarray(0, -5), `${path}.torn`];
+    disk.place(path, content);
+    if (earlier !== "") {
+      disk.place(aside, Buffer.from(earlier));
+    }
+    const names = disk.names();
+    disk.plan = () => "short";
+    const refusal = /^Error: the last \d+ bytes of \S+, .* cannot be moved to \/pets\/pets\.jsonl\.torn \(only .*\); nothing is lost: .*$/;
+    for (let attempt = 0; attempt < 20; attempt++) {
+      await assert.rejects(openPetStore({ disk: disk.boot(), dataDir, report: assert.fail }), refusal);
+      assert.deepEqual([disk.names(), disk.seen(path)], [names, content], "no attempt uses up the room that somebody frees");
+      assert.equal(disk.seen(aside).toString(), earlier);
+    }
+    disk.plan = () => "none";
+    const reports: string[] = [];
+    const store = await openPetStore({ disk: disk.boot(), dataDir, report: (message) => void reports.push(message) });
+    assert.match(reports.join("\n"), /^[^\n]* it was moved to [^\n]*$/);
+    const newPet = { name: "Rex", categoryId: 1n, status: "sold" } as const;
+    assert.equal((await store.add(newPet)).id, lines.length);
+    const intactBytes = content.lastIndexOf("\n") + 1;
+    assert.deepEqual(disk.kept(aside), Buffer.concat([Buffer.from(earlier), content.subarray(intactBytes)]));
+    assert.deepEqual(disk.kept(path).subarray(0, intactBytes), content.subarray(0, intactBytes));
+  });
+}
 
 test("a start and check refuse a file that cannot be read, also in a torn tail, and nothing is put aside", async () => {
   for (const content of [log, log.subarray(0, -5), Buffer.concat([log.subarray(0, -9), Buffer.alloc(200, "x\n")])]) {
