@@ -18,7 +18,7 @@ import { seededBytes } from "../support/random-bytes.ts";
 import { seeded, SeededRandom } from "../support/seeded-random.ts";
 import { type Fault, type Plan, SimulatedDisk } from "../support/simulated-disk.ts";
 
-const historyCount = Number(process.env["HISTORIES"] ?? 150);
+const historyCount = Number(process.env["HISTORIES"] ?? 100);
 const dataDir = "/keys";
 const path = "/keys/keys.jsonl";
 

@@ -18,7 +18,7 @@ import { createKey, run, start } from "../support/program.ts";
 import { type SeededRandom, seeded } from "../support/seeded-random.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
-const rounds = Number(process.env["CRASH_ROUNDS"] ?? 3);
+const rounds = Number(process.env["CRASH_ROUNDS"] ?? 2);
 const clientCount = 32;
 
 /** Knows what was sent, and what each response said. */

@@ -21,7 +21,7 @@ import { until } from "../support/until.ts";
 import { codeOf } from "../support/wire-response.ts";
 import { exchange, request, type RequestParts, rex, Wire } from "../support/wire.ts";
 
-const pipelineCount = Number(process.env["PIPELINES"] ?? "15");
+const pipelineCount = Number(process.env["PIPELINES"] ?? "10");
 
 /** Of a connection that can carry requests. */
 const connectionEvent = process.env["ANIMAL_STORE_TEST_TLS"] === undefined ? "connection" : "secureConnection";
