@@ -4,12 +4,11 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { EventEmitter, once } from "node:events";
+import { once } from "node:events";
 import { type IncomingMessage, ServerResponse } from "node:http";
 import { connect as connectHttp2, createServer as createHttp2Server } from "node:http2";
-import type { AddressInfo, Socket } from "node:net";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { PassThrough, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { test, type TestContext } from "node:test";
 import { promisify } from "node:util";
@@ -217,42 +216,40 @@ test("a listener of the program gets the whole content, also of a request whose 
   wire.destroy();
 });
 
-test("a request from an HTTP/2 server is refused with an error that says so, to next or as 500", async (context) => {
+test("a request from an HTTP/2 server is refused with an error that says so, to next or as 500, and by guard() as 500", async (context) => {
   const reports: string[] = [];
   const { service } = await open(context, (message) => reports.push(message));
   const errors: unknown[] = [];
-  for (const hasNext of [true, false]) {
-    const server = createHttp2Server((incoming, outgoing) => {
-      const next = (error?: unknown): void => {
-        errors.push(error);
-        outgoing.end("passed on");
-      };
-      // Embedders in JavaScript have no compiler to stop them.
-      const [request, response] = [incoming as unknown as IncomingMessage, outgoing as unknown as ServerResponse];
-      service.handle(request, response, ...(hasNext ? [next] : []));
-    });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const session = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-    context.after(() => {
-      session.destroy(); // Or a test that has failed would wait for it.
-      server.close();
-    });
-    for (const path of ["/v1/pets", "/other"]) {
-      const stream = session.request({ ":path": path });
-      let text = "";
-      stream.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
-      const [fields] = (await once(stream, "response")) as [Record<string, unknown>];
-      await once(stream, "end");
-      assert.equal(fields[":status"], hasNext ? 200 : 500);
-      assert.match(text, hasNext ? /^passed on$/ : /"internal_error"/);
+  const server = createHttp2Server((incoming, outgoing) => {
+    const next = (error?: unknown): void => {
+      errors.push(error);
+      outgoing.end("passed on");
+    };
+    // Embedders in JavaScript have no compiler to stop them.
+    const [asked, response] = [incoming as unknown as IncomingMessage, outgoing as unknown as ServerResponse];
+    if (incoming.headers["by"] === "guard") {
+      service.guard(asked, response, next);
+    } else {
+      service.handle(asked, response, ...(incoming.headers["by"] === "next" ? [next] : []));
     }
-    session.close();
-    await new Promise((resolve) => server.close(resolve));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const session = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  context.after(() => {
+    session.destroy(); // Or a test that has failed would wait for it.
+    server.close();
+  });
+  for (const [by, path] of [["next", "/v1/pets"], ["next", "/other"], ["handle", "/v1/pets"], ["handle", "/other"], ["guard", "/own"]]) {
+    const stream = session.request({ ":path": path, by });
+    const content = text(stream);
+    const [fields] = (await once(stream, "response")) as [Record<string, unknown>];
+    assert.equal(fields[":status"], by === "next" ? 200 : 500);
+    assert.match(await content, by === "next" ? /^passed on$/ : /"internal_error"/);
   }
   const words = "Cannot handle an HTTP/2 request: serve the animal store over HTTP/1.1";
   assert.equal((errors[0] as Error).message, words);
   assert.deepEqual([errors.length, errors[1]], [2, undefined], "outside the base path next() is called as always");
-  assert.deepEqual(reports, [words, words]);
+  assert.deepEqual(reports, Array(3).fill(words));
 });
 
 test("in an embedding server too, no request is handled after one that was refused for its message", async (context) => {
@@ -397,36 +394,6 @@ test("handle() closes the connection of a request with Upgrade, and nothing behi
   const response = await wire.response();
   assert.deepEqual([response.status, response.value("connection")], [201, "close"]);
   assert.deepEqual([await wire.closed(), count], [{ ending: "end", rest: "" }, 2]);
-});
-
-/** As Fastify's `inject` makes it: a stream with the fields of a request, on a socket that only emits events. */
-function imitatedPost(fields: Record<string, string>, content: string): IncomingMessage {
-  const pieces = [content, null];
-  const stream = new Readable({
-    read() {
-      setImmediate(() => this.push(pieces.shift() ?? null));
-    },
-  });
-  const headers = { host: "localhost", "content-length": String(content.length), ...fields };
-  const rawHeaders = Object.entries(headers).flat();
-  const line = { method: "POST", url: "/v1/pets", httpVersion: "1.1", httpVersionMajor: 1 };
-  // It is no IncomingMessage: that is what the test is about.
-  return Object.assign(stream, line, { headers, rawHeaders, socket: new EventEmitter() }) as unknown as IncomingMessage;
-}
-
-test("a request that was imitated without a network gets its response, whether or not its content is read", async (context) => {
-  const { service, key } = await open(context);
-  // If the content that was read did not count as whole, its response would come late and say "close".
-  const read = /^HTTP\/1.1 201 [^]*\nConnection: keep-alive\r\n/;
-  for (const [fields, expected] of [[{ authorization: `Bearer ${key}` }, read], [{}, /^HTTP\/1.1 401 /]] as const) {
-    const incoming = imitatedPost(fields, rex);
-    const outgoing = new ServerResponse(incoming);
-    const wire = new PassThrough();
-    outgoing.assignSocket(wire as unknown as Socket); // Any stream will do for it.
-    outgoing.once("finish", () => wire.end());
-    service.handle(incoming, outgoing);
-    assert.match(await text(wire), expected);
-  }
 });
 
 test("a program that never closes its service ends when it has nothing else to do", async (context) => {
