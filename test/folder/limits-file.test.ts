@@ -230,27 +230,6 @@ test("snapshotPieces() saves each key once, also if requests are decided between
   assert.equal(saved.keys.filter(({ id }) => id.startsWith("key")).length, 1_200);
 });
 
-test("snapshotPieces() leaves out limits that have ended, and forgets keys without any", async (context) => {
-  const folder = new Folder(context);
-  await folder.start();
-  folder.ban();
-  const members = (): readonly string[] => {
-    const saved = decodeSnapshot(Buffer.from([...snapshotPieces(folder.limiter)].join("")));
-    assert.ok(typeof saved !== "string");
-    return saved.keys.flatMap((key) => Object.keys(key));
-  };
-  folder.clock.advance(5 * minute - second);
-  assert.deepEqual(members(), ["id", "day", "ban", "lastMs"]);
-  folder.clock.advance(day - 10 * minute);
-  assert.deepEqual(members(), ["id", "day", "ban", "lastMs"]);
-  folder.clock.advance(10 * minute); // a day after the ban's end
-  assert.deepEqual(members(), ["id", "ban", "lastMs"]);
-  assert.equal(folder.limiter.keys.size, 1);
-  folder.clock.advance(1);
-  assert.deepEqual(members(), []);
-  assert.equal(folder.limiter.keys.size, 0);
-});
-
 test("LimitsFile keeps the time of a key's last request for a day, and knows none from an older release's file", async (context) => {
   const folder = new Folder(context);
   const lastRequestMs = (): number => folder.limiter.clockMapping.toWallMs(folder.limiter.keys.get("key")?.lastMs ?? -Infinity);

@@ -130,17 +130,3 @@ test("readLog() gives the same results with short reads", seeded(async (random) 
     }
   }
 }));
-
-test("readLog() reads a shrinking file up to its present end", async () => {
-  const lines = line(1) + line(2) + line(3);
-  for (const size of [0, 1, line(1).length, line(1).length + 5]) {
-    const file = memoryFile(Buffer.from(lines));
-    file.readMax = (position) => {
-      file.content = file.content.subarray(0, position === 0 ? lines.length : size);
-      return position === 0 ? line(1).length + 5 : Infinity;
-    };
-    const reader = new TestLines();
-    const { kind } = await readLog(file, reader, { tornBytesMax: Infinity });
-    assert.deepEqual([kind, reader.taken.length], ["torn", 1], `to ${size} bytes`);
-  }
-});
