@@ -139,11 +139,6 @@ test("import beside a running server adds the animals through it, which goes on 
   assert.equal(await server.stop(), 0);
 });
 
-test("import of a missing file adds nothing", async (context) => {
-  const { data, file } = folderWith(context, []);
-  assert.match((await runHere(["import", `${file}.no`, "--data", data])).stderr, /there is no such file/);
-});
-
 test("import adds only the lines that were validated, if the file grows meanwhile", async (context) => {
   const { data, file } = folderWith(context, ['{"name":"Rex","categoryId":1}', ""]);
   // The folder is locked after the first pass and before the second.

@@ -11,8 +11,6 @@ import { test } from "node:test";
 import { run } from "../../src/cli/run.ts";
 import { serve } from "../../src/cli/serve.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
-import { checkOptions } from "../../src/options.ts";
-import { openService } from "../../src/service.ts";
 import { passTime } from "../support/mock-timers.ts";
 import { programPath, start, startProcess } from "../support/program.ts";
 import { root } from "../support/root.ts";
@@ -146,33 +144,6 @@ test("a request that is cut off at the end of a stop has its line in the log", {
   });
   assert.match(terminal.output().stderr, /^\{.*"method":"POST","route":"\/pets","status":0,.*\}$/m);
   assert.match(terminal.output().stderr, /"stopped"\}\n$/);
-});
-
-test("a stop succeeds on a disk that has become read-only or unreadable, and says what it could not do", async (context) => {
-  const reports: string[] = [];
-  const options = checkOptions({ dataDir: temporaryFolder(context), report: (message) => reports.push(message) });
-  const fail = (call: string) => (): never => {
-    throw new Error(`EROFS: read-only file system, ${call}`);
-  };
-  let hasStarted = false;
-  const service = await openService(options, {
-    disk: {
-      ...nodeDisk,
-      openToAppend: async (path) => {
-        const file = await nodeDisk.openToAppend(path);
-        const stat = file.stat.bind(file);
-        return Object.assign(file, { stat: async () => (hasStarted ? fail("stat")() : stat()) });
-      },
-      lock: async (path) => {
-        const lock = (await nodeDisk.lock(path)) ?? assert.fail();
-        const release = lock.release.bind(lock);
-        return Object.assign(lock, { release: () => release().then(fail("unlink")) });
-      },
-    },
-  });
-  hasStarted = true;
-  await service.close();
-  assert.deepEqual(reports, ["stat", "unlink"].map((call) => `EROFS: read-only file system, ${call}`));
 });
 
 test("a stop that fails says why, and exits 1", async (context) => {

@@ -74,23 +74,6 @@ test("a signal ends a start whose certificate is on a disk that hangs", async (c
   assert.deepEqual(await program.ended, { code: null, signal: "SIGTERM" });
 });
 
-test("curl and openssl s_client agree with it", async (context) => {
-  const { data, pair } = folders(context);
-  const server = await start(context, ["--data", data, ...keepPair(pair, one)]);
-  const { port } = new URL(server.origin);
-  const ca = join(pair, "cert.pem");
-  const curl = spawnSync("curl", ["-sS", "--cacert", ca, "--http2", `https://localhost:${port}/healthz`, "-w", " %{http_version}"]);
-  if (curl.error === undefined) {
-    assert.equal(`${curl.stdout}${curl.stderr}`, '{"status":"ok"} 1.1');
-  }
-  const openssl = ["s_client", "-connect", `127.0.0.1:${port}`, "-CAfile", ca, "-verify_return_error", "-brief"];
-  const client = spawnSync("openssl", openssl, { input: "" });
-  if (client.error === undefined) {
-    assert.match(`${client.stdout}${client.stderr}`, /Verification: OK/);
-  }
-  assert.equal(await server.stop(), 0);
-});
-
 test("a renewed pair is used from SIGHUP on, without a connection dropped; one that does not fit is told, and not used", async (context) => {
   const { data, pair } = folders(context);
   const server = await start(context, ["--data", data, ...keepPair(pair, one)]);

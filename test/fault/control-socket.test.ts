@@ -91,25 +91,6 @@ test("after kill -9 of commands and the server every confirmed change of a key h
   assert.equal(await server.stop(), 0);
 }));
 
-test("a stopped server: commands give up after 10 s with one line, which says that it may have effect", async (context) => {
-  const data = temporaryFolder(context);
-  const at = ["--data", data];
-  const key = await createKey(at);
-  const server = await start(context, at);
-  const [listed = ""] = (await runHere(["keys", "list", ...at])).stdout.split("\n").slice(1);
-  const id = listed.slice(0, 19);
-  server.process.kill("SIGSTOP");
-  const commands = [["keys", "revoke", id], ["keys", "create"]];
-  const ran = await passTime(context, () => Promise.all(commands.map((command) => runHere([...command, ...at]))));
-  for (const { code, stdout, stderr } of ran) {
-    assert.deepEqual([code, stdout], [1, ""]);
-    assert.match(stderr, /^Cannot [^\n]*was asked and has not answered for 10 s: it may have effect\n$/);
-  }
-  server.process.kill("SIGCONT");
-  await until("it has done what it was asked", async () => (await statusOf(server.url, key)) === 401);
-  assert.equal(await server.stop(), 0);
-});
-
 test("a stopped server: an import gives up after 10 s, and nothing is imported later", async (context) => {
   const at = ["--data", temporaryFolder(context)];
   const key = await createKey(at);

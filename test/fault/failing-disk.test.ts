@@ -135,21 +135,6 @@ test("a failed fdatasync is outcome_unknown, nothing is written from then on, an
   },
 );
 
-test("a change whose fdatasync fails is outcome_unknown, and a restart has the one status or the other", { skip: noStrace },
-  async () => {
-    const failed = await start(failing("fdatasync", "EIO", "3"));
-    assert.equal(codeOf(await add(failed, "Rex")), "201");
-    assert.equal(codeOf(await reserve(failed)), "outcome_unknown");
-    assert.equal(await statusOf(failed), "available", "reads go on, without what is unknown");
-    assert.equal(codeOf(await reserve(failed)), "storage_unavailable");
-    const restarted = await start();
-    const status = await statusOf(restarted);
-    assert.ok(["available", "pending"].includes(status), status);
-    assert.equal(codeOf(await reserve(restarted)), status === "available" ? "200" : "412");
-    assert.equal(await statusOf(restarted), "pending");
-  },
-);
-
 test("a start that cannot write the last group again fails in one line, and the next one serves", { skip: noStrace }, async () => {
   assert.equal(codeOf(await add(await start(), "kept")), "201");
   await kill();
