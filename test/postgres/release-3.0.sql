@@ -1,7 +1,6 @@
--- A database that release 3.0 made and used, as pg_dump writes it; instants are set to now.
+-- A database that release 3.0 made and used, as pg_dump writes it, but for comments and blank lines; instants are set to now.
 SET check_function_bodies = false;
 CREATE SCHEMA animal_store;
-
 CREATE FUNCTION animal_store.add(commit_id uuid, animals json, hashes text[]) RETURNS json
     LANGUAGE plpgsql
     SET plan_cache_mode TO 'force_generic_plan'
@@ -49,7 +48,6 @@ DECLARE last_id bigint; replayed jsonb; BEGIN
   INSERT INTO animal_store.commits (id, last, replays) VALUES (commit_id, last_id, replayed);
   RETURN json_build_object('last', last_id, 'replays', replayed);
 END $$;
-
 CREATE FUNCTION animal_store.add(commit_id uuid, names text[], category_ids bigint[], statuses text[], hashes text[]) RETURNS json
     LANGUAGE sql
     AS $$
@@ -58,7 +56,6 @@ CREATE FUNCTION animal_store.add(commit_id uuid, names text[], category_ids bigi
     ) ORDER BY place), '[]'), hashes)
   FROM unnest(names, category_ids, statuses) WITH ORDINALITY AS item(name, category_id, status, place)
 $$;
-
 CREATE FUNCTION animal_store.append_key_event(seq bigint, line text, unbanned_id text, before text) RETURNS boolean
     LANGUAGE plpgsql
     SET plan_cache_mode TO 'force_generic_plan'
@@ -90,7 +87,6 @@ DECLARE now_ms bigint; BEGIN
   END IF;
   RETURN true;
 END $$;
-
 CREATE FUNCTION animal_store.change_statuses(commit_id uuid, ids bigint[], statuses text[], froms text[], hashes text[]) RETURNS json
     LANGUAGE plpgsql
     SET plan_cache_mode TO 'force_generic_plan'
@@ -145,11 +141,9 @@ BEGIN
   INSERT INTO animal_store.commits (id, last, replays) VALUES (commit_id, last_id, verdicts);
   RETURN json_build_object('last', last_id, 'replays', verdicts);
 END $$;
-
 CREATE FUNCTION animal_store.clock_ms() RETURNS bigint
     LANGUAGE sql
     AS $$ SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint $$;
-
 CREATE TABLE animal_store.limits (
     key_id text NOT NULL COLLATE pg_catalog."C",
     asked integer DEFAULT 0 NOT NULL,
@@ -168,7 +162,6 @@ CREATE TABLE animal_store.limits (
     last_at bigint DEFAULT 0 NOT NULL
 )
 WITH (fillfactor='50');
-
 CREATE FUNCTION animal_store.decide(l animal_store.limits, asked integer, per_minute integer, per_day integer, now_ms bigint) RETURNS animal_store.limits
     LANGUAGE plpgsql IMMUTABLE
     AS $$ BEGIN
@@ -210,7 +203,6 @@ CREATE FUNCTION animal_store.decide(l animal_store.limits, asked integer, per_mi
   END IF;
   RETURN l;
 END $$;
-
 CREATE FUNCTION animal_store.decide_commit(commit_id uuid) RETURNS json
     LANGUAGE plpgsql
     AS $$
@@ -224,7 +216,6 @@ DECLARE answer json; BEGIN
     RETURNING json_build_object('last', last, 'replays', replays) INTO answer;
   RETURN answer;
 END $$;
-
 CREATE FUNCTION animal_store.get(ids bigint[]) RETURNS json
     LANGUAGE plpgsql
     SET plan_cache_mode TO 'force_generic_plan'
@@ -238,7 +229,6 @@ CREATE FUNCTION animal_store.get(ids bigint[]) RETURNS json
     WHERE current_setting('transaction_timeout', true) IS NOT NULL;
   RETURN (SELECT json_agg(json_build_array(pet.id, pet.name, pet.category_id::text, pet.status)) FROM animal_store.pets AS pet WHERE id = ANY (ids));
 END $$;
-
 CREATE FUNCTION animal_store.key_events_after(after bigint, count integer) RETURNS TABLE(seq bigint, line text)
     LANGUAGE plpgsql
     SET plan_cache_mode TO 'force_generic_plan'
@@ -257,7 +247,6 @@ BEGIN
     WHERE current_setting('transaction_timeout', true) IS NOT NULL;
   RETURN QUERY SELECT seq, line FROM animal_store.key_events WHERE seq > after ORDER BY seq LIMIT count;
 END $$;
-
 CREATE FUNCTION animal_store.list(afters bigint[], lengths integer[], wanteds text[]) RETURNS json
     LANGUAGE plpgsql
     SET plan_cache_mode TO 'force_generic_plan'
@@ -284,7 +273,6 @@ CREATE FUNCTION animal_store.list(afters bigint[], lengths integer[], wanteds te
       ) AS found
   );
 END $$;
-
 CREATE FUNCTION animal_store.purge(first_block bigint, end_block bigint) RETURNS bigint
     LANGUAGE plpgsql
     AS $$ BEGIN
@@ -317,7 +305,6 @@ CREATE FUNCTION animal_store.purge(first_block bigint, end_block bigint) RETURNS
     pg_relation_size('animal_store.removed'), pg_relation_size('animal_store.limits')
   ) / current_setting('block_size')::int;
 END $$;
-
 CREATE FUNCTION animal_store.take(key_ids text[], asked integer[], per_minute integer[], per_day integer[]) RETURNS json
     LANGUAGE plpgsql
     AS $$
@@ -344,32 +331,26 @@ DECLARE answer json; BEGIN
   SELECT json_build_object('keys', json_agg(key_id), 'limits', json_agg(ARRAY[granted, decided_at, minute_used, minute_ends, day_used, day_ends, refusals, second_ends, ban_until, ban_ms, last_at])) INTO answer FROM decided;
   RETURN answer;
 END $$;
-
 CREATE TABLE animal_store.commits (
     id uuid NOT NULL,
     last bigint,
     replays jsonb,
     at timestamp with time zone DEFAULT now() NOT NULL
 );
-
 CREATE TABLE animal_store.counter (
     last bigint NOT NULL
 );
-
 ALTER TABLE ONLY animal_store.counter REPLICA IDENTITY FULL;
-
 CREATE TABLE animal_store.key_events (
     seq bigint NOT NULL,
     line text NOT NULL
 );
-
 CREATE TABLE animal_store.once (
     hash text NOT NULL COLLATE pg_catalog."C",
     pet_id bigint NOT NULL,
     at timestamp with time zone DEFAULT now() NOT NULL,
     changed_to text COLLATE pg_catalog."C"
 );
-
 CREATE TABLE animal_store.pets (
     id bigint NOT NULL,
     name text NOT NULL COLLATE pg_catalog."C",
@@ -380,59 +361,41 @@ CREATE TABLE animal_store.pets (
     CONSTRAINT pets_status CHECK ((status = ANY (ARRAY['available'::text, 'pending'::text, 'sold'::text])))
 )
 WITH (autovacuum_vacuum_scale_factor='0.02');
-
 COMMENT ON COLUMN animal_store.pets.status IS 'who changes it by hand also sets added = coalesce(added, status), so that a repeated create is a replay';
-
 CREATE TABLE animal_store.removed (
     id bigint NOT NULL,
     added json NOT NULL,
     at timestamp with time zone DEFAULT now() NOT NULL
 );
-
 CREATE TABLE animal_store.version (
     version integer NOT NULL
 );
-
 ALTER TABLE ONLY animal_store.version REPLICA IDENTITY FULL;
-
 INSERT INTO animal_store.commits VALUES ('8fc57d5b-ce6f-40cd-bf47-89036e4bf7e5', 1, NULL, now());
 INSERT INTO animal_store.commits VALUES ('5a168520-0659-4efc-916e-f12d9f1e7c58', 2, NULL, now());
 INSERT INTO animal_store.commits VALUES ('cd3888f6-e939-4420-ab8f-d22ceb4af8a5', 2, NULL, now());
-
 INSERT INTO animal_store.counter VALUES (2);
-
 INSERT INTO animal_store.key_events VALUES (1, '{"event":"made","time":"2026-11-27T12:10:09.457Z","id":"key_OWX4KoW79Zkgp6t","sha256":"42cdb641cab1c6f9bfe346d3979f38a45be9a385087d5222b63edcce2b51e593","plan":"free","label":"shop","crc":"06beee27"}');
 INSERT INTO animal_store.key_events VALUES (2, '{"event":"made","time":"2026-11-27T12:10:09.676Z","id":"key_4gtdS9yezMUx2zo","sha256":"2d73d8dfc86ccad70214364c8d439ccd5ab437edb233bad19d96dc0bd20f2005","plan":"pro","crc":"c2a5f6bd"}');
-
 INSERT INTO animal_store.limits
   SELECT key_id, 1, 60, 1000, 1, now_ms, minute_used, now_ms + 50000, 40, now_ms + 3600000, 0, 0, now_ms + ban_left, 300000, now_ms
   FROM floor(date_part('epoch', clock_timestamp()) * 1000) AS now_ms,
     (VALUES ('key_OWX4KoW79Zkgp6t', 7, 0), ('key_4gtdS9yezMUx2zo', 300, 250000)) AS used(key_id, minute_used, ban_left);
-
 INSERT INTO animal_store.once VALUES ('NZ__M3E5B9UZK65qikmz2g', 2, now(), NULL);
 INSERT INTO animal_store.once VALUES ('0-4cuXa5zpfWfoRdde3sGw', 1, now(), 'pending');
-
 INSERT INTO animal_store.pets VALUES (2, 'Mimi', 2, 'sold', NULL);
 INSERT INTO animal_store.pets VALUES (1, 'Rex', 1, 'pending', 'available');
-
 INSERT INTO animal_store.version VALUES (5);
-
 ALTER TABLE ONLY animal_store.commits
     ADD CONSTRAINT commits_pkey PRIMARY KEY (id);
-
 ALTER TABLE ONLY animal_store.key_events
     ADD CONSTRAINT key_events_pkey PRIMARY KEY (seq);
-
 ALTER TABLE ONLY animal_store.limits
     ADD CONSTRAINT limits_pkey PRIMARY KEY (key_id);
-
 ALTER TABLE ONLY animal_store.once
     ADD CONSTRAINT once_pkey PRIMARY KEY (hash);
-
 ALTER TABLE ONLY animal_store.pets
     ADD CONSTRAINT pets_pkey PRIMARY KEY (id);
-
 ALTER TABLE ONLY animal_store.removed
     ADD CONSTRAINT removed_pkey PRIMARY KEY (id);
-
 CREATE INDEX pets_by_status ON animal_store.pets USING btree (status, id);
