@@ -219,7 +219,7 @@ for (const [name, status, body, text] of [
 
 test("junk from something in between is explained, never an error of the page", { skip }, async (context) => {
   const { page } = await openWithKey(context, { pets: three, allowed: ["status of"] });
-  const junk = ["[null]", "[1]", '[{"id":1}]', '[{"id":1,"name":{"a":1},"categoryId":[],"status":null}]', '"x"', "7", "null", "<html>", '{"code":{}}'];
+  const junk = ["[null]", "[1]", '[{"id":1}]', '[{"id":1,"name":{"a":1},"categoryId":[],"status":null}]', '"x"', "7", "null", "<html>", '{"code":{"toString":1},"message":{"toString":1}}'];
   for (const status of [200, 201, 412, 500]) {
     const between = `A server in between answered (${status}). Try again; if it goes on, tell whoever runs the service.`;
     for (const body of junk) {

@@ -6,8 +6,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import {
-  add, change, changeStatus, closeBrowser, enterKey, idle, loseResponse, notice, openConsole, openWithKey, press, pressInMenu, removeElsewhere, rows,
-  skip, startProgram, statuses,
+  add, change, changeStatus, closeBrowser, idle, loseResponse, notice, openWithKey, press, pressInMenu, removeElsewhere, rows, skip, statuses,
 } from "./console.js";
 
 after(closeBrowser);
@@ -124,17 +123,6 @@ test("no answer but the service's own removes a row: 204, or 404 of the animal",
     await notice(page, /^(A server in between|No\.)/);
     assert.deepEqual(await names(page), ["Rex", "Misty", "Otto"], `${status} ${body}`);
   }
-});
-
-test("Remove is not for a read-only key", { skip }, async (context) => {
-  const program = await startProgram(context, { pets });
-  const { page } = await openConsole(context, program);
-  const offered = async () => (await page.getByRole("button", { name: /animal 1$/ }).all()).length;
-  await enterKey(page, await program.createKey("--read-only"));
-  assert.equal(await offered(), 0);
-  await press(page, "Forget");
-  await enterKey(page, program.firstKey);
-  assert.equal(await offered(), 3);
 });
 
 async function remove(page, id) {
