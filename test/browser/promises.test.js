@@ -277,33 +277,6 @@ test("a screen reader has a role and a name for each control, group and dialog",
   ]);
 });
 
-test("at 320 pixels no content scrolls sideways", { skip }, async (context) => {
-  const names = ["W".repeat(255), "Ein sehr langer Name für ein kleines Tier", "\u202e".repeat(60)];
-  const pets = names.map((name) => `{"name":${JSON.stringify(name)},"categoryId":-9223372036854775808}`);
-  const program = await startProgram(context, { pets });
-  const viewport = { width: 320, height: 640 };
-  const { page } = await openConsole(context, program, { viewport, allowed: [tooMany] });
-  const isNarrow = async (state) => assert.ok(await page.evaluate(() =>
-    [document.documentElement, document.getElementById("page")].every((one) => one.scrollWidth <= 320)), state);
-  await isNarrow("before a key");
-  await enterKey(page, program.firstKey);
-  await idle(page);
-  await isNarrow("listed");
-  await press(page, "Sell animal 1");
-  await notice(page, "is sold");
-  await isNarrow("changed");
-  await page.route("**/v1/pets*", (route) =>
-    route.fulfill({ body: '[{"id":9223372036854775807,"name":"Rex","categoryId":7,"status":"available"}]' }),
-  );
-  await press(page, "Refresh");
-  await page.locator("#pets", { hasText: "9223372036854775807" }).waitFor();
-  await isNarrow("many animals");
-  await refuse(page, "key_banned", 300);
-  await press(page, "Refresh");
-  await notice(page, "banned");
-  await isNarrow("banned");
-});
-
 /** From here on the service refuses the key: a real ban takes ten seconds with a refusal each. */
 async function refuse(page, code, seconds) {
   const nowMs = await page.evaluate(() => Date.now());
