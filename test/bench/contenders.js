@@ -5,7 +5,6 @@
 import { randomBytes } from "node:crypto";
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { freePort } from "./load.js";
 import { machine } from "./machine.js";
 import { run, startServer } from "./processes.js";
 
@@ -18,15 +17,13 @@ const quotaMax = 1_000_000_000;
  * @typedef {object} Launched
  * @property {import("./processes.js").RunningServer} server
  * @property {Keys} keys
- * @property {number} [metricsPort]
  * @property {() => number} [keptCount] how many animals and changes are on disk; after the stop
  * @typedef {object} Contender
  * @property {string} id
  * @property {string} label
  * @property {boolean} [isOfStores]
  * @property {(response: import("./load.js").Received) => string | undefined} [fault] checked in place of the workload's
- * @property {(folder: string, options?: { hasMetrics?: boolean }) => Promise<Launched>} launch folder: new and empty;
- *   hasMetrics: it also measures its event loop, if it can
+ * @property {(folder: string) => Promise<Launched>} launch folder: new and empty
  */
 
 /**
@@ -49,43 +46,23 @@ export async function prepareService({ id, label, program, animalsFile, template
   return {
     id,
     label,
-    async launch(folder, { hasMetrics = false } = {}) {
+    async launch(folder) {
       cpSync(template, folder, { recursive: true });
-      const metricsPort = hasMetrics ? await freePort() : undefined;
-      const ports = ["--port", "0", ...(hasMetrics ? ["--metrics-port", String(metricsPort)] : [])];
-      const args = [...nodeFlags, program, ...ports, "--data", folder];
+      const args = [...nodeFlags, program, "--port", "0", "--data", folder];
       const server = await startServer({ command: node, args });
-      return { server, keys, metricsPort, keptCount: () => lineCount(join(folder, "pets.jsonl")) };
+      return { server, keys, keptCount: () => lineCount(join(folder, "pets.jsonl")) };
     },
   };
 }
 
 export const floor = { id: "floor", label: "floor: bare node:http" };
 
-/** The floor without the fields that the service adds to those of the published API. */
-export const leanFloor = { id: "lean-floor", label: "lean floor" };
-
 /** The floor with group commit and nothing else. A durable create cannot be faster. */
 export const durableFloor = { id: "durable-floor", label: "floor, group commit" };
 
-/**
- * The published fields, and the length, because a response without it is chunked and slower. Node sets the last three.
- */
-const leanFields = new Set([
-  ...["content-type", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "retry-after"],
-  ...["content-length", "date", "connection", "keep-alive"],
-]);
-
-/**
- * Bare node:http that sends exactly the fields and content of a response of the service.
- *
- * @param {import("./load.js").Received} response
- * @param {typeof floor} kind
- * @returns {Contender}
- */
+/** Bare node:http that sends exactly the fields and content of a response of the service. */
 export function floorOf(response, kind = floor) {
   const isDurable = kind === durableFloor;
-  if (kind === leanFloor) response = leanOf(response);
   return {
     ...kind,
     fault: (received) => (hasSameShape(received, response) ? undefined : "the fields are not those of the service"),
@@ -96,11 +73,6 @@ export function floorOf(response, kind = floor) {
       return { server, keys: randomKeys() };
     },
   };
-}
-
-function leanOf(response) {
-  const { rawFields } = response;
-  return { ...response, rawFields: rawFields.filter((_, index) => leanFields.has(rawFields[index - (index % 2)].toLowerCase())) };
 }
 
 /** Same status, same fields in the same order, same length of content. */

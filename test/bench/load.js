@@ -5,7 +5,6 @@
 import { randomUUID } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { Agent, request as httpRequest } from "node:http";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { machine } from "./machine.js";
 import { run } from "./processes.js";
@@ -82,13 +81,4 @@ export function sendOnce(port, text) {
     outgoing.on("error", reject);
     outgoing.end(content);
   }).finally(() => agent.destroy());
-}
-
-/** @returns {Promise<number>} a port that was free at this moment */
-export async function freePort() {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -1,7 +1,5 @@
-/**
- * The result as Markdown.
- */
-import { floor, leanFloor } from "./contenders.js";
+/** The result as Markdown. */
+import { floor } from "./contenders.js";
 import { median, processorRate, rate } from "./rounds.js";
 
 /**
@@ -18,8 +16,8 @@ import { median, processorRate, rate } from "./rounds.js";
  * @param {{ floorId?: string, value?: typeof rate }} [options] value: by processorRate instead
  * @returns {number[]} empty when the contender did not run
  */
-export function ratiosToFloor({ rounds }, id, { floorId = floor.id, value = rate } = {}) {
-  const floors = rounds.get(floorId) ?? [];
+export function ratiosToFloor({ rounds }, id, { value = rate } = {}) {
+  const floors = rounds.get(floor.id) ?? [];
   return (rounds.get(id) ?? []).map((round, index) => value(round) / value(floors[index]));
 }
 
@@ -34,11 +32,9 @@ export function ratioTable(results, contenders) {
       const text = formatRatio(median(ratiosToFloor(result, contender.id)));
       return contender.id === "service" ? `**${text}**` : text;
     });
-    cells.splice(1, 0, formatRatio(median(ratiosToFloor(result, "service", { floorId: leanFloor.id }))));
     return [`${id} ${title}`, goal === undefined ? "" : goal.toFixed(2), ...cells];
   });
-  const [ours, ...others] = contenders.map(({ label }) => label);
-  return table(["ratio to the floor", "goal", ours, "to the lean floor", ...others], rows);
+  return table(["ratio to the floor", "goal", ...contenders.map(({ label }) => label)], rows);
 }
 
 /**
@@ -167,8 +163,7 @@ export function table(head, rows) {
 /** What the tables leave out. */
 export const notes = `\
 - The floor is a bare node:http server that sends constant bytes with the same header fields, and does nothing else.
-  The figures are medians of ratios within interleaved rounds, over several launches. "To the lean floor" is the
-  service's ratio to a floor that sends only the fields of the published API.
+  The figures are medians of ratios within interleaved rounds, over several launches.
 - Every server checks a bearer key, counts two windows for each key, validates, and syncs each create and change to disk
   before it responds. The peers have no request ids, no exact int64, no bans and no limit for failed keys. In W6 they
   return 401 and count nothing. The service returns 429.

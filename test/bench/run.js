@@ -8,7 +8,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { drawChart } from "./chart.js";
-import { durableFloor, floor, floorOf, leanFloor, peers, preparePeer, prepareService } from "./contenders.js";
+import { durableFloor, floor, floorOf, peers, preparePeer, prepareService } from "./contenders.js";
 import { describeMachine } from "./machine.js";
 import { choose, chooseWorkloads, findBuild, inFolder, ownBuild, readCount, readFlags } from "./options.js";
 import { run } from "./processes.js";
@@ -81,7 +81,7 @@ await inFolder(async (folder) => {
     usersTable(results, { reader: plain, writer: grouped }),
     ratioTable(results, named),
     processorTable(results, named),
-    rateTable(results, [{ ...floor, label: "floor" }, leanFloor, ...named]),
+    rateTable(results, [{ ...floor, label: "floor" }, ...named]),
     latencyTable(results, [{ ...floor, label: "floor" }, ...named], grouped),
     [...spreadLines(results, settings.rounds), notes].join("\n"),
   ];
@@ -123,11 +123,11 @@ function takesPart({ id, isOfStores }, { writes, peers: able }) {
   return (able === undefined || able.includes(id)) && (isOfStores !== true || writes === true);
 }
 
-/** The floors send the service's own response. For what writes there is a third floor, which does so first. */
+/** The floors send the service's own response. For what writes there is a second floor, which does so first. */
 async function floorsFor(service, workload, folder) {
   const { server, response } = await launchChecked(service, workload, folder);
   await server.stop();
-  const kinds = [floor, leanFloor, ...(workload.writes === true ? [durableFloor] : [])];
+  const kinds = [floor, ...(workload.writes === true ? [durableFloor] : [])];
   return kinds.map((kind) => floorOf(response, kind));
 }
 
