@@ -34,10 +34,7 @@ text { font: 11px ui-sans-serif, system-ui, sans-serif; fill: #57606a }
   .goal { stroke: #f0883e }
 }`;
 
-/**
- * @param {readonly import("./report.js").Result[]} results
- * @param {readonly import("./report.js").Named[]} contenders without the floor
- */
+/** @param {readonly import("./report.js").Named[]} contenders without the floor */
 export function drawChart(results, contenders) {
   const panels = results.map((result) => {
     const bars = contenders
@@ -113,12 +110,10 @@ function legend() {
   ].join("\n");
 }
 
-/** @param {number} value */
 function round(value) {
   return Math.round(value * 10) / 10;
 }
 
-/** @param {string} text */
 function escaped(text) {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 }

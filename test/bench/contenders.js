@@ -31,7 +31,6 @@ const quotaMax = 1_000_000_000;
  *
  * @param {{ id: string, label: string, program: string, animalsFile: string, template: string,
  *   nodeFlags?: readonly string[] }} options program: dist/server.js; template: a folder that is made here
- * @returns {Promise<Contender>}
  */
 export async function prepareService({ id, label, program, animalsFile, template, nodeFlags = [] }) {
   mkdirSync(template, { recursive: true });
@@ -112,9 +111,7 @@ async function lackOfSqlite() {
 
 /**
  * @param {string} id one of `peers`
- * @param {string} animalsFile
  * @param {string} buildFolder where Go builds, kept from run to run
- * @returns {Promise<Contender>}
  */
 export async function preparePeer(id, animalsFile, buildFolder) {
   const { label = id, isOfStores = false } = peers.find((peer) => peer.id === id) ?? {};

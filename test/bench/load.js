@@ -12,22 +12,12 @@ import { run } from "./processes.js";
 const here = import.meta.dirname;
 
 /**
- * @typedef {object} Round
- * @property {number} requests
- * @property {number} seconds
- * @property {number} errors responses with a status above 399
- * @property {number} broken connections refused, cut or timed out
- * @property {number} p50Ms
- * @property {number} p99Ms
- * @property {number} maxMs
+ * @typedef {{ requests: number, seconds: number, errors: number, broken: number, p50Ms: number, p99Ms: number,
+ *   maxMs: number }} Round errors: responses with a status above 399; broken: connections refused, cut or timed out
  * @typedef {import("./workloads.js").ReceivedResponse & { rawFields: readonly string[] }} Received
  */
 
-/**
- * @param {{ port: number, requests: readonly string[], connections: number, seconds: number, folder: string }} options
- *   folder: where the file of the requests is written
- * @returns {Promise<Round>}
- */
+/** @param options folder: where the file of the requests is written */
 export async function applyLoad(options) {
   if (machine.wrk === undefined) return (await generateLoad(options)).all;
   const { port, connections, seconds } = options;
@@ -38,10 +28,6 @@ export async function applyLoad(options) {
   return JSON.parse(output.slice(output.lastIndexOf('{"requests"')));
 }
 
-/**
- * @param {{ port: number, requests: readonly string[], connections: number, seconds: number, folder: string }} options
- * @returns {Promise<{ all: Round, reads: Round, creates: Round }>}
- */
 export async function generateLoad(options) {
   const { port, connections, seconds } = options;
   const args = [...[port, connections, seconds].map(String), writeRequests(options), `${randomUUID()}-`];
@@ -57,9 +43,7 @@ function writeRequests({ requests, folder }) {
 /**
  * Sends one request on a connection of its own, kept alive as the load's connections are.
  *
- * @param {number} port
  * @param {string} text raw HTTP/1.1
- * @returns {Promise<Received>}
  */
 export function sendOnce(port, text) {
   const [head = "", content = ""] = text.replace("{unique}", randomUUID()).split("\r\n\r\n");

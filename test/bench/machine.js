@@ -10,7 +10,6 @@ import { availableParallelism, cpus, totalmem, type } from "node:os";
 const serverCore = 0;
 const loadCore = 1;
 
-/** @param {string} command */
 function outputOf(command, ...args) {
   try {
     return execFileSync(command, args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
@@ -30,12 +29,7 @@ export const machine = {
   go: outputOf("go", "version")?.match(/go\d[\d.]*/)?.[0],
 };
 
-/**
- * @param {"server" | "load"} role
- * @param {string} command
- * @param {readonly string[]} args
- * @returns {[string, string[]]} the command that runs it on the core of its role, where the machine can
- */
+/** @returns {[string, string[]]} the command that runs it on the core of its role, where the machine can */
 export function pinned(role, command, args) {
   if (!machine.isPinned) return [command, [...args]];
   const core = role === "server" ? serverCore : loadCore;

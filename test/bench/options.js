@@ -1,6 +1,4 @@
-/**
- * Flags of the bench's programs, and the folder they work in.
- */
+/** Flags of the bench's programs, and the folder they work in. */
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -9,16 +7,12 @@ import { workloads } from "./workloads.js";
 /** Where `npm run build` puts the service. */
 export const ownBuild = resolve(import.meta.dirname, "../../dist");
 
-/** @param {string} message */
 export function exitWithUsage(message) {
   console.error(message);
   process.exit(2);
 }
 
-/**
- * @param {string} help printed for --help
- * @param {import("node:util").ParseArgsConfig["options"]} flags
- */
+/** @param {string} help printed for --help */
 export function readFlags(help, flags) {
   try {
     const { values, positionals } = parseArgs({
@@ -51,13 +45,7 @@ export function readCount(flag, text) {
   return exitWithUsage(`--${flag}: must be an integer >= 1, received "${text}"`);
 }
 
-/**
- * @template {{ id: string }} T
- * @param {string} flag
- * @param {string | undefined} text ids, comma separated; undefined is all
- * @param {readonly T[]} known
- * @returns {readonly T[]}
- */
+/** @param {string | undefined} text ids, comma separated; undefined is all */
 export function choose(flag, text, known) {
   if (text === undefined) return known;
   const names = text.split(",").filter((name) => name !== "");
@@ -66,7 +54,6 @@ export function choose(flag, text, known) {
   return known.filter(({ id }) => names.includes(id));
 }
 
-/** @param {string | undefined} text */
 export function chooseWorkloads(text) {
   return choose("only", text, workloads);
 }
@@ -74,8 +61,6 @@ export function chooseWorkloads(text) {
 /**
  * Runs `work` with a new folder and removes it afterwards. The folder is in the project. The system's temporary folder is
  * often in memory, where durable writes cost nothing.
- *
- * @param {(folder: string) => Promise<void>} work
  */
 export async function inFolder(work) {
   const build = resolve(import.meta.dirname, "../../build");

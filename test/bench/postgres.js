@@ -76,7 +76,6 @@ async function measureInstances(postgres) {
   }
 }
 
-/** @param {string} text */
 function print(text) {
   console.log(`\n${text}`);
 }

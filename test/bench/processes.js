@@ -25,7 +25,6 @@ for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exi
  * Starts a server on the servers' core.
  *
  * @param {Program} program it prints `listening on http://HOST:PORT/v1` once it serves
- * @returns {Promise<RunningServer>}
  */
 export async function startServer(program) {
   const child = start("server", program);
@@ -64,7 +63,6 @@ export async function startServer(program) {
  * Runs a program to its end.
  *
  * @param {"server" | "load"} role whose core it runs on
- * @param {Program} program
  * @returns {Promise<string>} what it printed on stdout
  */
 export async function run(role, program) {
@@ -78,10 +76,6 @@ export async function run(role, program) {
   return output.stdout;
 }
 
-/**
- * @param {"server" | "load"} role
- * @param {Program} program
- */
 function start(role, { command, args, env }) {
   const [program, programArgs] = pinned(role, command, args);
   const child = spawn(program, programArgs, {
@@ -93,7 +87,6 @@ function start(role, { command, args, env }) {
   return child;
 }
 
-/** @param {import("node:child_process").ChildProcessByStdio<null, import("node:stream").Readable, any>} child */
 function collect(child) {
   const output = { text: "", stdout: "" };
   child.stdout.setEncoding("utf8").on("data", (chunk) => {
@@ -107,7 +100,6 @@ function collect(child) {
 /**
  * What the process has used of the processors so far, kernel and all threads included.
  *
- * @param {number} pid
  * @returns {number} microseconds; NaN without /proc: another system than Linux
  */
 function processorUs(pid) {

@@ -2,18 +2,11 @@
 import { floor } from "./contenders.js";
 import { median, processorRate, rate } from "./rounds.js";
 
-/**
- * @typedef {import("./workloads.js").Workload} Workload
- * @typedef {{ workload: Workload, rounds: Map<string, import("./rounds.js").Round[]> }} Result
- * @typedef {{ id: string, label: string }} Named
- */
+/** @typedef {{ id: string, label: string }} Named */
 
 /**
  * Ratios to the floor, taken within each round.
  *
- * @param {Result} result
- * @param {string} id
- * @param {{ floorId?: string, value?: typeof rate }} [options] value: by processorRate instead
  * @returns {number[]} empty when the contender did not run
  */
 export function ratiosToFloor({ rounds }, id, { value = rate } = {}) {
@@ -21,10 +14,7 @@ export function ratiosToFloor({ rounds }, id, { value = rate } = {}) {
   return (rounds.get(id) ?? []).map((round, index) => value(round) / value(floors[index]));
 }
 
-/**
- * @param {readonly Result[]} results
- * @param {readonly Named[]} contenders the service first, without the floor
- */
+/** @param {readonly Named[]} contenders the service first, without the floor */
 export function ratioTable(results, contenders) {
   const rows = results.map((result) => {
     const { id, title, goal } = result.workload;
@@ -40,7 +30,6 @@ export function ratioTable(results, contenders) {
 /**
  * The same by processor time, how much the floor took for a request, and how many the service has in a second of it.
  *
- * @param {readonly Result[]} results
  * @param {readonly Named[]} contenders without the floor
  */
 export function processorTable(results, contenders) {
@@ -77,10 +66,7 @@ export function usersTable(results, { reader, writer }) {
   return table(["ratio by processor time", ...columns], rows);
 }
 
-/**
- * @param {readonly Result[]} results
- * @param {readonly Named[]} contenders with the floor
- */
+/** @param {readonly Named[]} contenders with the floor */
 export function rateTable(results, contenders) {
   const rows = results.map(({ workload, rounds }) => {
     const cells = contenders.map(({ id }) => formatRate(median((rounds.get(id) ?? []).map(rate))));
@@ -92,9 +78,7 @@ export function rateTable(results, contenders) {
 /**
  * The time in which 99 % of the responses came, and the service's as a ratio to a rival's.
  *
- * @param {readonly Result[]} results
  * @param {readonly Named[]} contenders with the floor
- * @param {Named} rival
  */
 export function latencyTable(results, contenders, rival) {
   const rows = results.map(({ workload, rounds }) => {
@@ -112,7 +96,6 @@ export function latencyTable(results, contenders, rival) {
  * How far the rounds lie apart. If the floor's own rounds differ by more than a tenth within a launch, the machine was
  * busy.
  *
- * @param {readonly Result[]} results
  * @param {number} roundCount of a launch
  */
 export function spreadLines(results, roundCount) {
@@ -126,17 +109,12 @@ export function spreadLines(results, roundCount) {
   });
 }
 
-/**
- * @param {readonly number[]} rates
- * @param {number} roundCount
- */
 function inLaunches(rates, roundCount) {
   return Array.from({ length: rates.length / roundCount }, (_, index) => {
     return rates.slice(index * roundCount, (index + 1) * roundCount);
   });
 }
 
-/** @param {readonly number[]} rates */
 function percentApart(rates) {
   return (Math.max(...rates) / Math.min(...rates) - 1) * 100;
 }
@@ -146,15 +124,10 @@ export function formatRatio(ratio) {
   return Number.isNaN(ratio) ? "" : ratio.toFixed(2);
 }
 
-/** @param {number} perSecond */
 function formatRate(perSecond) {
   return Number.isNaN(perSecond) ? "" : Math.round(perSecond).toLocaleString("en");
 }
 
-/**
- * @param {readonly string[]} head
- * @param {readonly (readonly string[])[]} rows
- */
 export function table(head, rows) {
   const rule = head.map((_, index) => (index === 0 ? "---" : "---:"));
   return [head, rule, ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");

@@ -14,21 +14,11 @@ const primingCountMax = 70;
 const drawnCount = 60_000;
 
 /**
- * @typedef {import("./contenders.js").Contender} Contender
- * @typedef {import("./contenders.js").Launched} Launched
- * @typedef {import("./workloads.js").Workload} Workload
  * @typedef {import("./load.js").Round & { processorUs: number, served: number }} Round processorUs: of the server,
  *   for each request; served: requests without an error, with that of the check
- * @typedef {{ rounds: number, seconds: number, warmUpSeconds: number, folder: string }} Settings
  */
 
-/**
- * Starts a contender and checks its response.
- *
- * @param {Contender} contender
- * @param {Workload} workload
- * @param {string} parent
- */
+/** Starts a contender and checks its response. */
 export async function launchChecked(contender, workload, parent) {
   mkdirSync(parent, { recursive: true });
   const folder = mkdtempSync(join(parent, `${contender.id}-`));
@@ -43,7 +33,6 @@ export async function launchChecked(contender, workload, parent) {
   return { ...launched, contender, folder, requests, response };
 }
 
-/** @param {Launched} launched */
 async function primedResponse(launched, workload, request) {
   let response = await sendOnce(launched.server.port, request);
   for (let count = 1; workload.statuses.includes(429) && response.status !== 429 && count < primingCountMax; count += 1) {
@@ -61,12 +50,7 @@ function faultOf(response, workload, contender) {
   return (contender.fault ?? workload.fault)(response);
 }
 
-/**
- * @param {readonly Contender[]} contenders
- * @param {Workload} workload
- * @param {Settings & { launches: number }} settings
- * @returns {Promise<Map<string, Round[]>>} the rounds of each contender, by its id
- */
+/** @returns {Promise<Map<string, Round[]>>} the rounds of each contender, by its id */
 export async function interleave(contenders, workload, settings) {
   const results = new Map(contenders.map(({ id }) => [id, /** @type {Round[]} */ ([])]));
   for (let launch = 0; launch < settings.launches; launch += 1) {
@@ -75,14 +59,7 @@ export async function interleave(contenders, workload, settings) {
   return results;
 }
 
-/**
- * As `interleave`, of one launch.
- *
- * @param {readonly Contender[]} contenders
- * @param {Workload} workload
- * @param {Settings} settings
- * @returns {Promise<Map<string, Round[]>>}
- */
+/** As `interleave`, of one launch. */
 export async function interleaveOnce(contenders, workload, settings) {
   const launches = [];
   try {
@@ -147,7 +124,6 @@ async function checkKept(launches, workload, leastKept) {
   }
 }
 
-/** @param {readonly number[]} values */
 export function median(values) {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
@@ -155,7 +131,6 @@ export function median(values) {
   return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? Number.NaN)) / 2;
 }
 
-/** @param {Round} round */
 export function rate(round) {
   return round.requests / round.seconds;
 }

@@ -161,7 +161,6 @@ function draw(results, contenders) {
   if (file !== undefined) writeFileSync(file, drawChart(results, contenders));
 }
 
-/** @param {string} text */
 function progress(text) {
   console.error(`… ${text}`);
 }

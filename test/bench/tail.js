@@ -14,11 +14,7 @@ const connections = 64;
 const goal = 2;
 
 
-/**
- * @param {readonly import("./contenders.js").Contender[]} contenders
- * @param {import("./rounds.js").Settings} settings
- * @returns {Promise<string>} Markdown
- */
+/** @returns {Promise<string>} Markdown */
 export async function measureTail(contenders, settings) {
   const launches = [];
   try {

@@ -81,12 +81,7 @@ export const workloads = [
   },
 ];
 
-/**
- * Nine reads, one durable create: for the tail. The reads are those of W1 and W3.
- *
- * @param {Keys} keys
- * @param {boolean} withCreates
- */
+/** Nine reads, one durable create: for the tail. The reads are those of W1 and W3. */
 export function mixedRequests(keys, withCreates) {
   const ids = randomIds();
   const creates = createRequests(keys);
@@ -110,12 +105,6 @@ export function animalLines(count) {
   return `${lines.join("\n")}\n`;
 }
 
-/**
- * @param {string} id
- * @param {string} title
- * @param {{ goal: number, targets: readonly string[] }} options
- * @returns {Workload}
- */
 function list(id, title, { goal, targets }) {
   const isFiltered = targets[0].includes(sold);
   return {
@@ -134,11 +123,6 @@ function atRandom(target) {
   return randomIds().map((id) => `${target}after=${Math.floor(id * 0.9)}`);
 }
 
-/**
- * @param {string} id
- * @param {number} connections
- * @returns {Workload}
- */
 function create(id, connections) {
   return {
     id,
@@ -151,10 +135,7 @@ function create(id, connections) {
   };
 }
 
-/**
- * @param {Keys} keys
- * @param {string} fieldLines further ones
- */
+/** @param {string} fieldLines further ones */
 function createRequests(keys, fieldLines = "") {
   return Array.from({ length: 64 }, (_, index) => {
     const content = JSON.stringify({ name: `Newcomer ${index + 10}`, categoryId: index, status: "available" });
@@ -165,11 +146,7 @@ function createRequests(keys, fieldLines = "") {
   });
 }
 
-/**
- * With the ids that most clients and proxies send, so many that those of one connection are others each time.
- *
- * @param {Keys} keys
- */
+/** With the ids that most clients and proxies send, so many that those of one connection are others each time. */
 function tracedRequests(keys) {
   const random = seeded(3);
   const word = () => Math.floor(random() * 2 ** 32).toString(16).padStart(8, "0");
@@ -182,8 +159,6 @@ function tracedRequests(keys) {
 /**
  * Reserves and frees each animal. Drawn at random, half of these changes are refused. At first a third of the animals is
  * sold, which counts as not reserved. Animal 1 is available.
- *
- * @param {Keys} keys
  */
 function changeRequests(keys) {
   const changes = [
@@ -206,11 +181,7 @@ function faultOfChange(response) {
   return response.status === 412 ? undefined : faultOfAnimal(JSON.parse(response.body), 1);
 }
 
-/**
- * @param {string} target
- * @param {string} key
- * @param {string} fieldLines further ones
- */
+/** @param {string} fieldLines further ones */
 function get(target, key, fieldLines = "") {
   return `GET ${target} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\n${fieldLines}\r\n`;
 }
@@ -220,7 +191,6 @@ function randomIds() {
   return Array.from({ length: randomIdCount }, () => 1 + Math.floor(random() * animalCount));
 }
 
-/** @param {ReceivedResponse} response */
 function faultOfList(response, count, status) {
   const animals = JSON.parse(response.body);
   if (!Array.isArray(animals) || animals.length !== count) return `not ${count} animals`;
@@ -242,10 +212,6 @@ function faultOfAnimal(animal, id = animal.id) {
   return isRight ? undefined : `not the animal asked for: ${JSON.stringify(animal)}`;
 }
 
-/**
- * @param {ReceivedResponse} response
- * @param {string} name
- */
 export function fieldOf(response, name) {
   return response.fields[name];
 }

@@ -23,7 +23,6 @@ export class Instances {
   /**
    * @param {object} postgres of test/postgres/postgres-server.js
    * @param {string} dist the build
-   * @param {number} count
    */
   static async start(postgres, dist, count) {
     const instances = new Instances(postgres, await postgres.createDatabase());
@@ -50,8 +49,6 @@ export class Instances {
   /**
    * @param {object} task see instance.js
    * @param {number} count how many instances do it, from the first one
-   * @param {{ whileRunning?: (pids: number[]) => Promise<void> }} [options]
-   * @returns {Promise<{ all: Measured, each: object[] }>}
    */
   async run(task, count, { whileRunning } = {}) {
     const cpuBefore = serverCpuMs(this.#postgres);
@@ -109,7 +106,6 @@ export async function addAnimals(url) {
 
 let taskCount = 0;
 
-/** @param {import("node:child_process").ChildProcess} child */
 function ask(child, task) {
   taskCount += 1;
   const id = taskCount;

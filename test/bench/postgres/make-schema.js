@@ -2,10 +2,7 @@
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-/**
- * @param {string} dist the build
- * @param {object} pool
- */
+/** @param {string} dist the build */
 export async function makeSchema(dist, pool) {
   const load = (path) => import(pathToFileURL(join(dist, "postgres", path)).href);
   const [{ Database }, { prepareSchema }] = await Promise.all([load("database.js"), load("schema.js")]);

@@ -1,6 +1,4 @@
-/**
- * What an instance is asked to do, again and again, and what this is compared with.
- */
+/** What an instance is asked to do, again and again, and what this is compared with. */
 
 /** How many animals there are before anything is measured. */
 export const animalCount = 10_000;
@@ -15,11 +13,7 @@ export const singlesTable = `CREATE TABLE singles (id bigint GENERATED ALWAYS AS
   category_id bigint NOT NULL, status text NOT NULL); CREATE INDEX ON singles (status, id)`;
 const insertSingle = "INSERT INTO singles (name, category_id, status) VALUES ($1, $2, $3) RETURNING id";
 
-/**
- * @param {{ limiter: object, store: object }} engine
- * @param {import("pg").Pool} pool
- * @returns {Record<string, () => Promise<unknown>>} each rejects if its result is wrong
- */
+/** @returns {Record<string, () => Promise<unknown>>} each rejects if its result is wrong */
 export function operationsOf({ limiter, store }, pool) {
   let hashCount = 0;
   const take = async (keyId) => {

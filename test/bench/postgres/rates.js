@@ -1,6 +1,4 @@
-/**
- * How many requests a second, as ratios to what a program does that sends a statement for each request.
- */
+/** How many requests a second, as ratios to what a program does that sends a statement for each request. */
 import { formatRatio, table } from "../report.js";
 import { median } from "../rounds.js";
 
@@ -28,7 +26,6 @@ const warmUpRounds = 1;
 
 /**
  * @param {readonly import("./instances.js").Instances[]} builds one, or two to compare
- * @param {{ rounds: number, ms: number, progress: (text: string) => void }} settings
  * @param {readonly object[]} chosen of `jobs`
  * @returns {Promise<string>} Markdown
  */
@@ -98,7 +95,6 @@ function costRow({ operation, instances, callers }, rounds) {
   return [operation, `${instances} x ${callers}`, statements.toFixed(3), whole(bytes), server.toFixed(1), node.toFixed(1)];
 }
 
-/** @param {number} value */
 export function whole(value) {
   return Math.round(value).toLocaleString("en");
 }

@@ -1,6 +1,4 @@
-/**
- * How long requests wait: at a moderate rate, and while one of the instances is stopped in mid-load.
- */
+/** How long requests wait: at a moderate rate, and while one of the instances is stopped in mid-load. */
 import { setTimeout as delay } from "node:timers/promises";
 import { formatRatio, table } from "../report.js";
 import { median } from "../rounds.js";
@@ -18,11 +16,7 @@ const stopAfterMsMax = 400;
 const stopMs = 1_000;
 const stopLoadMs = 2_000;
 
-/**
- * @param {import("./instances.js").Instances} instances
- * @param {{ rounds: number, ms: number, progress: (text: string) => void }} settings
- * @returns {Promise<string>} Markdown
- */
+/** @returns {Promise<string>} Markdown */
 export async function measureLatencies(instances, { rounds, ms, progress }) {
   const operations = [base, ...others];
   const results = new Map(operations.map((operation) => [operation, []]));
@@ -47,8 +41,6 @@ export async function measureLatencies(instances, { rounds, ms, progress }) {
 /**
  * The longest time in which another instance had no response, with and without a stop.
  *
- * @param {import("./instances.js").Instances} instances
- * @param {{ rounds: number, progress: (text: string) => void }} settings
  * @returns {Promise<string>} Markdown
  */
 export async function measureStops(instances, { rounds, progress }) {
@@ -73,7 +65,6 @@ async function longestGap(instances, operation, whileRunning) {
   return Math.max(...each.slice(0, -1).map(({ longestGapMs }) => longestGapMs));
 }
 
-/** @param {readonly number[]} pids */
 async function stopOne(pids) {
   await delay(100 + Math.random() * stopAfterMsMax);
   const last = pids.at(-1);
