@@ -5,8 +5,6 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Database } from "../../build/src/postgres/database.js";
-import { prepareSchema } from "../../build/src/postgres/schema.js";
 import { skip } from "./postgres-server.js";
 import { createPlace } from "./places.js";
 
@@ -38,20 +36,27 @@ INSERT INTO animal_store.limits SELECT 'key' || n FROM generate_series(1, 100) A
 INSERT INTO animal_store.key_events SELECT n, '{}' FROM generate_series(1, 100) AS n;
 ANALYZE`;
 
+const explain = `LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET auto_explain.log_analyze = on;
+  SET auto_explain.log_nested_statements = on; SET auto_explain.log_level = warning`;
+
+/** A connection to a database of its own, and what it is told. */
+async function connect(context) {
+  const { pool, remove } = await createPlace();
+  const client = await pool.connect();
+  context.after(() => {
+    client.release(true);
+    return remove();
+  });
+  const messages = [];
+  client.on("notice", ({ message }) => messages.push(message));
+  return { client, messages };
+}
+
 for (const [name, call] of Object.entries(calls)) {
   test(`${name} reads by the indexes, and is not compiled`, { skip }, async (context) => {
-    const { pool, remove } = await createPlace();
-    const client = await pool.connect();
-    context.after(() => {
-      client.release(true);
-      return remove();
-    });
-    await prepareSchema(new Database(pool, assert.fail), () => undefined, "make");
+    const { client, messages } = await connect(context);
     await client.query(fill);
-    const messages = [];
-    client.on("notice", ({ message }) => messages.push(message));
-    await client.query(`LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET auto_explain.log_analyze = on;
-      SET auto_explain.log_nested_statements = on; SET auto_explain.log_level = warning`);
+    await client.query(explain);
     await client.query(call);
     const plans = messages.join("\n");
     assert.ok(plans.includes(`Query Text: ${call}`), "the functions hide no plan"); // They hide notices.
@@ -71,20 +76,11 @@ for (const [what, category, status] of [
   ["a category whose few animals come last", "CASE WHEN n > 59990 THEN 7 ELSE 1 END", "'sold'"],
 ]) {
   test(`a page of ${what} reads no more of the index than it shows, and two`, { skip }, async (context) => {
-    const { pool, remove } = await createPlace();
-    const client = await pool.connect();
-    context.after(() => {
-      client.release(true);
-      return remove();
-    });
-    await prepareSchema(new Database(pool, assert.fail), () => undefined, "make");
+    const { client, messages } = await connect(context);
     const list = "SELECT animal_store.list(ARRAY[$1::bigint], ARRAY[101], ARRAY[$2], ARRAY[$3::bigint])::text AS answer";
     await client.query(list, [0, "sold", 1]); // Planned while the table is empty, and used as it grows.
     await client.query(`INSERT INTO animal_store.pets SELECT n, 'Rex', ${category}, ${status} FROM generate_series(1, 60000) AS n`);
-    const messages = [];
-    client.on("notice", ({ message }) => messages.push(message));
-    await client.query(`LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET auto_explain.log_analyze = on;
-      SET auto_explain.log_nested_statements = on; SET auto_explain.log_level = warning`);
+    await client.query(explain);
     for (const isAnalyzed of [false, true]) {
       await (isAnalyzed && client.query("ANALYZE animal_store.pets"));
       for (const values of [1, 7, 5000].flatMap((one) => statuses.flatMap((status) => [[0, status, one], [59_000, status, one]]))) {
