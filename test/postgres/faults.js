@@ -4,10 +4,10 @@
  * The faults, and the files of this folder that test them:
  *
  *     an instance is killed, or stopped and goes on                                        faults-instances
- *     PostgreSQL is killed or shut down; its connections are ended; its schema is removed  faults-postgres
+ *     PostgreSQL is killed or shut down; its connections are ended                         faults-postgres
  *     the network is cut, also inside a message; connections are silent or reset           faults-network, faults-answers
  *     an answer is lost; a statement arrives after it was given up; a fate stays unknown   faults-answers, fence, commands
- *     new connections are refused or silent, or end when they open                         connections, faults-pools
+ *     new connections are refused or silent, or end when they open                         connections, chaos
  *     a pool has one connection, none free, or never connects; PgBouncer is restarted      faults-pools
  *     the database is slow to open connections, or has a statement_timeout                 slow
  *     a disk is full                                                                       faults-disk
@@ -16,7 +16,7 @@
  *     a failover or a restore loses animals, or has other key events                       fence, keys
  *     the key events cannot be read, or some are missing                                   keys, faults-locks, restore
  *     a restore without tables, primary keys or rights; row security                       restore, migration
- *     somebody locks rows or tables, deletes rows or writes invalid ones                   faults-locks, commands, written-by-hand
+ *     somebody locks rows or tables, or deletes rows                                       faults-locks, commands, store
  *     several starts at once; a start that cannot succeed                                  faults-start, faults-replica, commands
  *     a migration beside a long transaction, or cut off                                    migration
  *     the index for categories is missing, invalid or cut off                              category-index
