@@ -210,11 +210,3 @@ test("unban() of a key that was never banned forgets its refusals, and its next 
   await keys.unban(id);
   assert.deepEqual(await takeEachSecond(10), [...refused, 300]);
 });
-
-test("a streak that is longer than the rule asks for, as of another release, ends in a ban as it does in memory", { skip }, async (context) => {
-  const clock = new ManualClock();
-  const { database, limiter } = await start(context, clock);
-  await limiter.take("key_1", plan);
-  await database.run("UPDATE animal_store.limits SET refusals = 12");
-  assert.equal((await limiter.take("key_1", plan)).kind, "key_banned");
-});

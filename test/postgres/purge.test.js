@@ -65,17 +65,6 @@ test("a removed animal is purged 24 hours later, and neither sooner nor with the
   assert.equal((await engine.store.add(rex, hashes[0])).id, 3);
 });
 
-test("a minute that is open when the day ends is not purged", { skip }, async (context) => {
-  const { engine, query, purge } = await start(context);
-  await engine.limiter.take("a", plan);
-  await engine.limiter.take("idle", plan);
-  await query("UPDATE animal_store.limits SET day_ends = animal_store.clock_ms() - 1");
-  await query("UPDATE animal_store.limits SET minute_ends = 1, last_at = 1 WHERE key_id = 'idle'");
-  purge();
-  await until("the idle key is purged", async () => (await query("SELECT FROM animal_store.limits")).length === 1);
-  assert.equal((await engine.limiter.take("a", plan)).remaining, 58);
-});
-
 test("a purge under way ends with its piece when the engine is closed, which waits for it", { skip }, async (context) => {
   const { engine, pool, query, holder, reports, purge } = await start(context);
   await query(`INSERT INTO animal_store.commits (id, at)

@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setImmediate, setTimeout } from "node:timers/promises";
+import { setTimeout } from "node:timers/promises";
 import { systemClock } from "../../build/src/base/clock.js";
 import { Database } from "../../build/src/postgres/database.js";
 import { PostgresPetStore } from "../../build/src/postgres/postgres-pet-store.js";
@@ -59,31 +59,4 @@ test("equal lists that wait share a statement; after a slow one the next have fe
   sizes.length = 0;
   await ask(300);
   assert.ok(sizes[0] === 1 && Math.max(...sizes) > 20, `${sizes}`);
-});
-
-test("a list joins an equal one that waits, also after the one before that has ended", async () => {
-  const sent = [];
-  const read = (text) => new Promise((resolve) => {
-    const count = /list\('\{([\d,]*)\}/.exec(text)[1].split(",").length;
-    sent.push({ count, end: () => resolve([{ answer: JSON.stringify(Array(count).fill(null)) }]) });
-  });
-  const store = new PostgresPetStore({ isAvailable: true, read }, systemClock);
-  const first = store.list(query);
-  while (sent.length === 0) {
-    await setImmediate();
-  }
-  const others = Array.from({ length: 60 }, (_, index) => store.list({ ...query, after: index + 1 }));
-  const waiting = store.list(query);
-  sent[0].end();
-  await first;
-  const joining = store.list(query);
-  const pages = Promise.all([waiting, joining, ...others]);
-  let isOver = false;
-  void pages.then(() => (isOver = true));
-  while (!isOver) {
-    sent.forEach(({ end }) => end());
-    await setImmediate();
-  }
-  assert.deepEqual(await pages, Array(62).fill(empty));
-  assert.equal(sent.reduce((sum, { count }) => sum + count, 0), 62);
 });
