@@ -27,8 +27,7 @@ const help = `npm --prefix test/bench run postgres -- [flags]
   --ms 500             length of a round in the first two parts
   --launches 2         launches of each server in the part http
   --quick              one short round, to see that everything works
-  --dist DIR           the build of the service (default dist)
-  --beside DIR         another build, whose rates are divided by those of the first one`;
+  --dist DIR           the build of the service (default dist)`;
 
 const { values } = readFlags(help, {
   only: { type: "string" },
@@ -38,12 +37,11 @@ const { values } = readFlags(help, {
   launches: { type: "string", default: "2" },
   quick: { type: "boolean", default: false },
   dist: { type: "string", default: ownBuild },
-  beside: { type: "string" },
 });
 const rounds = values.quick ? 1 : readCount("rounds", values.rounds);
 const ms = values.quick ? 200 : readCount("ms", values.ms);
 const launches = values.quick ? 1 : readCount("launches", values.launches);
-const builds = [values.dist, ...(values.beside === undefined ? [] : [values.beside])].map(findBuild);
+const dist = findBuild(values.dist);
 const isChosen = new Set(choose("only", values.only, parts).map(({ id }) => id));
 const chosenJobs = jobs.filter(({ operation }) => operation.includes(values.jobs));
 if (skipFaults !== false) exitWithUsage(skipFaults);
@@ -56,7 +54,7 @@ await inFolder(async (folder) => {
     const before = `PostgreSQL ${postgres.release}; load average before the start: ${loadavg()[0].toFixed(1)}`;
     console.log([...describeMachine(folder), before].map((line) => `- ${line}`).join("\n"));
     await measureInstances(postgres);
-    const httpSettings = { dist: builds[0], folder, launches, rounds: Math.min(rounds, 3), seconds: 1, warmUpSeconds: 1, progress };
+    const httpSettings = { dist, folder, launches, rounds: Math.min(rounds, 3), seconds: 1, warmUpSeconds: 1, progress };
     if (isChosen.has("http")) print(await measureWholeRequests(postgres, httpSettings));
   } finally {
     await postgres.stop();
@@ -64,15 +62,14 @@ await inFolder(async (folder) => {
 });
 
 async function measureInstances(postgres) {
-  const started = [];
+  const instances = await Instances.start(postgres, dist, instanceCount);
   try {
-    for (const dist of builds) started.push(await Instances.start(postgres, dist, instanceCount));
     const common = { rounds, ms, progress };
-    if (isChosen.has("rates")) print(await measureRates(started, common, chosenJobs));
-    if (isChosen.has("latencies")) print(await measureLatencies(started[0], common));
-    if (isChosen.has("stops")) print(await measureStops(started[0], common));
+    if (isChosen.has("rates")) print(await measureRates(instances, common, chosenJobs));
+    if (isChosen.has("latencies")) print(await measureLatencies(instances, common));
+    if (isChosen.has("stops")) print(await measureStops(instances, common));
   } finally {
-    for (const instances of started) instances.stop();
+    instances.stop();
   }
 }
 

@@ -15,7 +15,6 @@ const insertSingle = "INSERT INTO singles (name, category_id, status) VALUES ($1
 
 /** @returns {Record<string, () => Promise<unknown>>} each rejects if its result is wrong */
 export function operationsOf({ limiter, store }, pool) {
-  let hashCount = 0;
   const take = async (keyId) => {
     const { kind } = await limiter.take(keyId, plan);
     assert(kind === "allowed", `a request was ${kind}`);
@@ -28,7 +27,6 @@ export function operationsOf({ limiter, store }, pool) {
     "limits, 1 key": () => take("key-0"),
     "limits, 1,000 keys": () => take(`key-${oneOf(manyKeys)}`),
     create: () => store.add(animal()),
-    "create with hash": () => store.add(animal(), `hash-${process.pid}-${(hashCount += 1)}`),
     get: async () => {
       const json = await store.get(oneOf(animalCount));
       assert(json !== undefined, "an animal was not found");

@@ -15,8 +15,6 @@ export const jobs = [
   { operation: "create", base: "single INSERT", instances: 1, callers: 64, goal: 5 },
   { operation: "create", base: "single INSERT", instances: 1, callers: 256, goal: 12 },
   { operation: "create", base: "single INSERT", instances: 3, callers: 64 },
-  { operation: "create with hash", base: "single INSERT", instances: 1, callers: 64 },
-  { operation: "create with hash", base: "single INSERT", instances: 1, callers: 256 },
   { operation: "get", base: "SELECT 1", instances: 1, callers: 64, goal: 2 },
   { operation: "list of 20", base: "SELECT 1", instances: 1, callers: 64, goal: 0.35 },
 ];
@@ -25,12 +23,11 @@ export const jobs = [
 const warmUpRounds = 1;
 
 /**
- * @param {readonly import("./instances.js").Instances[]} builds one, or two to compare
  * @param {readonly object[]} chosen of `jobs`
  * @returns {Promise<string>} Markdown
  */
-export async function measureRates(builds, settings, chosen) {
-  const results = chosen.map((job) => ({ job, bases: [], rounds: builds.map(() => []) }));
+export async function measureRates(instances, settings, chosen) {
+  const results = chosen.map((job) => ({ job, bases: [], rounds: [] }));
   // Creates come last, because what PostgreSQL cleans up after them would take time from the others.
   for (const base of ["SELECT 1", "single INSERT"]) {
     const group = results.filter(({ job }) => job.base === base);
@@ -38,50 +35,39 @@ export async function measureRates(builds, settings, chosen) {
       settings.progress(`rates, beside ${base}, round ${round + warmUpRounds + 1} of ${settings.rounds + warmUpRounds}`);
       // Forwards and backwards, so that nothing always runs after the same.
       const order = round % 2 === 0 ? group : [...group].reverse();
-      for (const result of order) await oneRound(builds, result, round, settings.ms);
+      for (const result of order) await oneRound(instances, result, round, settings.ms);
     }
   }
-  const compared = builds.length > 1 ? ["other / this: requests/s", "processor time"] : [];
-  const head = ["", "instances x callers", "of", "goal", "ratio", "from - to", "requests/s", ...compared];
+  const head = ["", "instances x callers", "of", "goal", "ratio", "from - to", "requests/s"];
   return [
     table(head, results.map(ratioRow)),
     table(["for each request", "instances x callers", "statements", "WAL bytes", "µs of PostgreSQL", "µs of Node"], [
       ...["SELECT 1", "single INSERT"].flatMap((name) => baseRow(results, name)),
-      ...results.map(({ job, rounds: [first] }) => costRow(job, first)),
+      ...results.map(({ job, rounds }) => costRow(job, rounds)),
     ]),
   ].join("\n\n");
 }
 
-async function oneRound(builds, { job, bases, rounds }, round, ms) {
-  const { operation, base, instances, callers } = job;
-  const order = [...builds.keys()];
-  if (round % 4 > 1) order.reverse();
-  const { all } = await builds[0].run({ operation: base, callers, ms }, instances);
-  if (round >= 0) bases.push(all);
-  for (const index of order) {
-    const measured = (await builds[index].run({ operation, callers, ms }, instances)).all;
-    if (round >= 0) rounds[index].push(measured);
+async function oneRound(instances, { job, bases, rounds }, round, ms) {
+  const { operation, base, callers } = job;
+  for (const [name, measured] of [[base, bases], [operation, rounds]]) {
+    const { all } = await instances.run({ operation: name, callers, ms }, job.instances);
+    if (round >= 0) measured.push(all);
   }
 }
 
-function ratioRow({ job, bases, rounds: [first, second] }) {
+function ratioRow({ job, bases, rounds }) {
   const { operation, base, instances, callers, goal } = job;
-  const ratios = first.map(({ perSecond }, index) => perSecond / bases[index].perSecond);
-  const cells = [
+  const ratios = rounds.map(({ perSecond }, index) => perSecond / bases[index].perSecond);
+  return [
     operation,
     `${instances} x ${callers}`,
     base,
     goal === undefined ? "" : String(goal),
     `**${formatRatio(median(ratios))}**`,
     `${formatRatio(Math.min(...ratios))} - ${formatRatio(Math.max(...ratios))}`,
-    whole(median(first.map(({ perSecond }) => perSecond))),
+    whole(median(rounds.map(({ perSecond }) => perSecond))),
   ];
-  if (second === undefined) return cells;
-  const toFirst = (value) => {
-    const quotients = second.map((round, index) => value(round) / value(first[index]));
-    return `${median(quotients).toFixed(3)} (${formatRatio(Math.min(...quotients))} - ${formatRatio(Math.max(...quotients))})`;
-  };
-  return [...cells, toFirst(({ perSecond }) => perSecond), toFirst(({ serverUs, nodeUs }) => serverUs + nodeUs)];
 }
 
 function baseRow(results, name) {
