@@ -79,15 +79,6 @@ test("until the index for categories is valid, lists by category are refused, an
   assert.equal((await store.list(ofCategory)).json, `[${rex}]`);
 });
 
-test("a database that is made new has the index for categories, and nothing is told of it", { skip }, async (context) => {
-  const url = await postgres.createDatabase();
-  await prepareSchema(new Database(openPool(context, url), assert.fail), () => undefined, "make");
-  assert.equal(await indexOf(url), "valid");
-  const { store, reports } = await open(context, url);
-  assert.equal((await store.list(ofCategory)).json, "[]");
-  assert.deepEqual(reports, []);
-});
-
 test("an invalid index for categories is dropped, and built again", { skip: skipFaults }, async (context) => {
   const url = await migrated(context);
   await postgres.query("CREATE INDEX pets_by_category ON animal_store.pets (category_id, status, id NULLS FIRST)", [], url);
