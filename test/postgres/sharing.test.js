@@ -3,11 +3,7 @@
  */
 
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
 import { after, test } from "node:test";
-import { encodeKeyEvent } from "../../dist/keys/key-line.js";
-import { createKeyId, createSecret, digestOf } from "../../dist/keys/key.js";
-import { createPlan } from "../../dist/limits/plans.js";
 import { newClient } from "../../build/test/support/client.js";
 import { skip, startPostgres } from "./postgres-server.js";
 import { startService, timeUntil } from "./faults.js";
@@ -19,22 +15,6 @@ after(() => postgres?.stop());
 async function startThree(context, options) {
   const url = await postgres.createDatabase();
   return { url, ...(await startService(context, [url, url, url], options)) };
-}
-
-/** Writes events as instances do, but all at once. @returns the secrets */
-async function makeKeys(url, count, numbers) {
-  const keys = Array.from({ length: count }, () => createSecret(randomBytes));
-  const lines = keys.map((key) => {
-    const [id, plan] = [createKeyId(randomBytes), createPlan("enterprise", numbers)];
-    return encodeKeyEvent({ event: "made", timeMs: Date.now(), id, sha256: digestOf(key), plan }).slice(0, -1);
-  });
-  await postgres.query(
-    `INSERT INTO animal_store.key_events
-      SELECT (SELECT max(seq) FROM animal_store.key_events) + place, line FROM unnest($1::text[]) WITH ORDINALITY AS one(line, place)`,
-    [lines],
-    url,
-  );
-  return keys;
 }
 
 /** Clients that send `count` requests in all, each its next one when it has the response. @returns the responses */
@@ -64,21 +44,23 @@ test("of one key's quota exactly as many are served on three instances, each Rem
   assert.ok(refused.every(({ headers }) => headers["x-ratelimit-remaining"] === "0" && headers["retry-after"] !== undefined));
 });
 
-test("of a thousand keys' quotas exactly as many are served on three instances, whatever the order", { skip }, async (context) => {
+test("of three hundred keys' quotas exactly as many are served on three instances, whatever the order", { skip }, async (context) => {
   const { url, instances, clients } = await startThree(context);
-  const keys = await makeKeys(url, 1_000, { perMinute: 5, perDay: 1_000 });
+  const create = () => instances[0].keys.create({ plan: "enterprise", perMinute: 5, perDay: 1_000 });
+  const keys = (await Promise.all(Array.from({ length: 300 }, create))).map(({ key }) => key);
   await Promise.all(instances.map((instance) => instance.keys.list())); // This reads what others have appended.
-  const places = shuffled(Array.from({ length: 6_000 }, (_, index) => index % keys.length));
+  const turns = Array.from({ length: 1_800 }, (_, index) => ({ key: keys[index % keys.length], order: Math.random() }));
+  turns.sort((one, other) => one.order - other.order);
   const shown = new Map(keys.map((key) => [key, []]));
-  await sendAtOnce(clients, places.length, async (client, number) => {
-    const key = keys[places[number - 1]];
+  await sendAtOnce(clients, turns.length, async (client, number) => {
+    const { key } = turns[number - 1];
     const { status, headers } = await client.get("/v1/pets?limit=1", { authorization: `Bearer ${key}` });
     shown.get(key).push(status === 200 ? Number(headers["x-ratelimit-remaining"]) : status);
   });
   for (const responses of shown.values()) {
     assert.deepEqual(responses.sort((one, other) => one - other), [0, 1, 2, 3, 4, 429]);
   }
-  assert.equal((await postgres.query("SELECT FROM animal_store.limits WHERE minute_used = 5", [], url)).length, 1_000);
+  assert.equal((await postgres.query("SELECT FROM animal_store.limits WHERE minute_used = 5", [], url)).length, 300);
 });
 
 test("a ban on one instance is a ban on all, and so is its end", { skip }, async (context) => {
@@ -168,62 +150,6 @@ test("an Idempotency-Key sent to three instances at once adds one animal; anothe
   }
   assert.equal((await postgres.query("SELECT FROM animal_store.pets", [], url)).length, 20);
 });
-
-/** @param fields beside `If-Match: "available"` */
-function change(client, id, status, fields = {}) {
-  return client.change(id, status, { "if-match": '"available"', ...fields });
-}
-
-test("of 64 changes of one animal at once through three instances one succeeds, and the others get 412", { skip }, async (context) => {
-  const { clients } = await startThree(context);
-  for (let id = 1; id <= 10; id += 1) {
-    await clients[0].add({ name: "Rex", categoryId: id });
-    const changes = Array.from({ length: 64 }, (_, index) => {
-      const fields = id % 2 === 0 ? { "idempotency-key": `owner-${id}-${index}` } : {};
-      return change(clients[index % 3], id, index % 2 === 0 ? "pending" : "sold", fields);
-    });
-    const responses = await Promise.all(changes);
-    const won = responses.filter(({ status }) => status === 200);
-    assert.equal(won.length, 1);
-    const { etag } = won[0].headers;
-    const lost = responses.filter(({ status }) => status === 412);
-    assert.deepEqual([lost.length, new Set(lost.map(({ headers }) => headers.etag))], [63, new Set([etag])]);
-    for (const client of clients) {
-      assert.equal((await client.get(`/v1/pets/${id}`)).text, won[0].text);
-    }
-  }
-});
-
-test("a change sent to three instances at once is one change; another one gets 422, as a create does", { skip }, async (context) => {
-  const { clients } = await startThree(context);
-  for (let round = 1; round <= 10; round += 1) {
-    const [fields, created] = [{ "idempotency-key": `round-${round}` }, { "idempotency-key": `create-${round}` }];
-    const animal = { name: "Rex", categoryId: round };
-    const first = await clients[0].add(animal, created);
-    const changed = await Promise.all([...clients, ...clients].map((client) => change(client, round, "sold", fields)));
-    assert.deepEqual(new Set(changed.map(({ status, text }) => `${status} ${text}`)).size, 1);
-    assert.equal(changed.filter(({ headers }) => headers["idempotent-replayed"] === "true").length, changed.length - 1);
-    await change(clients[1], round, "available", { "if-match": '"sold"' });
-    const [again, other, add, createdAgain] = await Promise.all([
-      change(clients[2], round, "sold", fields),
-      change(clients[1], round, "pending", fields),
-      clients[0].add(animal, fields),
-      clients[2].add(animal, created),
-    ]);
-    assert.deepEqual([again.status, again.text, again.headers["idempotent-replayed"]], [200, changed[0].text, "true"]);
-    assert.deepEqual([other.status, add.status], [422, 422]);
-    assert.deepEqual([createdAgain.status, createdAgain.text], [201, first.text]);
-    assert.match((await clients[0].get(`/v1/pets/${round}`)).text, /"status":"available"/);
-  }
-});
-
-function shuffled(values) {
-  for (let last = values.length - 1; last > 0; last -= 1) {
-    const other = Math.floor(Math.random() * (last + 1));
-    [values[last], values[other]] = [values[other], values[last]];
-  }
-  return values;
-}
 
 test("of 400 removals, changes and retries at three instances at once, one takes the animal out of its status", { skip }, async (context) => {
   const { clients } = await startThree(context, { plan: { plan: "enterprise", perMinute: 100_000, perDay: 100_000 } });
