@@ -1,4 +1,4 @@
-/** The client as it is published: its types, on other runtimes than Node, and behind nginx. */
+/** The client as it is published: its types, and on other runtimes than Node. */
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -9,12 +9,9 @@ import { createServer } from "node:https";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { AnimalStoreClient } from "animal-store/client";
 import { one } from "../../build/test/support/certificates.js";
-import { startKilledShop } from "../../build/test/support/killed-shop.js";
-import { skipNginx } from "../../build/test/support/nginx.js";
 import { project } from "./examples.js";
-import { here, programPath, startService } from "./running-service.js";
+import { here, startService } from "./running-service.js";
 
 /** This project has release 7, the conformance tests have release 5. */
 const compilers = { "TypeScript 5": here, "TypeScript 7": project };
@@ -57,17 +54,3 @@ for (const [name, [program, ...args]] of Object.entries(runtimes)) {
     assert.equal(stdout, "done\n");
   });
 }
-
-test("200 adds through a server behind nginx that is killed three times: exactly 200 animals", { skip: skipNginx }, async (context) => {
-  const how = { program: programPath };
-  const shop = await startKilledShop(context, { killsAt: [40, 90, 150], perMinute: 1_000_000, how });
-  const { pets } = new AnimalStoreClient({ url: shop.url, key: shop.key });
-  const queue = Array.from({ length: 200 }, (_, index) => index);
-  const worker = async () => {
-    for (let index = queue.pop(); index !== undefined; index = queue.pop()) {
-      await pets.add({ name: `Rex ${index}`, categoryId: index });
-    }
-  };
-  await Promise.all([shop.killed, ...Array.from({ length: 4 }, worker)]);
-  await shop.check(200);
-});

@@ -13,6 +13,7 @@ import { test } from "node:test";
 import { keepPair, one } from "../../build/test/support/certificates.js";
 import { wholeResponse } from "../../build/test/support/client.js";
 import { freePort } from "../../build/test/support/free-port.js";
+import { temporaryFolder } from "../../build/test/support/temporary-folder.js";
 import { here, recipes, startService } from "./running-service.js";
 
 const dashboard = JSON.parse(await readFile(join(recipes, "grafana-dashboard.json"), "utf8"));
@@ -58,17 +59,15 @@ test("the dashboard shows each metric of the service, and no metric or label tha
   assert.deepEqual([...shown].sort(), [...types.keys()].sort());
 });
 
-test("promtool reads each expression of the dashboard", { skip: skipPromtool }, async () => {
+test("promtool reads each expression of the dashboard", { skip: skipPromtool }, async (context) => {
   const rules = targets.map(({ expr }, index) => {
     return { record: `dashboard:expression${index}`, expr: expr.replaceAll("$__rate_interval", "1m").replaceAll("$job", ".+") };
   });
-  const folder = await mkdtemp(join(tmpdir(), "animal-store-rules-"));
-  const path = join(folder, "rules.yml"); // JSON is YAML.
+  const path = join(temporaryFolder(context), "rules.yml"); // JSON is YAML.
   await writeFile(path, JSON.stringify({ groups: [{ name: "dashboard", rules }] }));
   const { status, stdout, stderr } = spawnSync("promtool", ["check", "rules", path], { encoding: "utf8" });
   assert.equal(status, 0, stderr);
   assert.match(stdout, new RegExp(`SUCCESS: ${rules.length} rules found`));
-  await rm(folder, { recursive: true });
 });
 
 test("promtool finds no fault in the alert rules, and each fires when it should, and not before", { skip: skipPromtool }, () => {

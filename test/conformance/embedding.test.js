@@ -4,11 +4,11 @@
  */
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { join } from "node:path";
 import { test } from "node:test";
+import { keepPair, one } from "../../build/test/support/certificates.js";
 import { wholeResponse } from "../../build/test/support/client.js";
 import { freePort } from "../../build/test/support/free-port.js";
 import { createKey, startProcess } from "../../build/test/support/program.js";
@@ -29,17 +29,6 @@ const examples = [
   { name: "express-meter", base: "/v1", links: "/v1", own: "/own/requests", says: "6" },
 ];
 
-/** A certificate for localhost, good for a day and for nothing else. */
-function makeCertificate(folder) {
-  const files = { TLS_KEY: join(folder, "key.pem"), TLS_CERT: join(folder, "cert.pem") };
-  const out = ["-keyout", files.TLS_KEY, "-out", files.TLS_CERT];
-  const name = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"];
-  execFileSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", ...name, ...out], {
-    stdio: "ignore",
-  });
-  return files;
-}
-
 test("an embedder's TypeScript compiles strictly, unless a plan does not exist or a call of the guard is wrong", () => {
   const flags = ["--strict", "--noEmit", "--target", "es2022", "--module", "nodenext", "--types", "node"];
   const { output, status } = runTool("tsc", [...flags, "types.ts"]);
@@ -58,12 +47,11 @@ function ask(send, port, { method = "GET", path, key, content }) {
 for (const { name, base, links, own, says } of examples) {
   test(`the service works as ${name}.js embeds it`, async (context) => {
     const folder = temporaryFolder(context);
-    const isTls = name === "node-https";
     const port = await freePort();
-    const certificate = isTls ? makeCertificate(folder) : {};
-    const env = { ...process.env, ...certificate, PORT: String(port), DATA: join(folder, "data") };
+    const pair = keepPair(folder, one);
+    const env = { ...process.env, TLS_CERT: pair.cert, TLS_KEY: pair.key, PORT: String(port), DATA: join(folder, "data") };
     const example = await startProcess(context, process.execPath, [join(here, "generated", "embedding", `${name}.js`)], /^listening$/m, { env });
-    const send = isTls ? httpsRequest : httpRequest;
+    const send = name === "node-https" ? httpsRequest : httpRequest;
     const key = await createKey(["--data", env.DATA], "free", { program: programPath });
 
     const hello = await ask(send, port, { path: "/hello" });

@@ -3,13 +3,13 @@
  */
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { request } from "node:https";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { keepPair, one } from "../../build/test/support/certificates.js";
 import { wholeResponse } from "../../build/test/support/client.js";
 import { freePort } from "../../build/test/support/free-port.js";
 import { skipNginx, startNginx } from "../../build/test/support/nginx.js";
@@ -64,14 +64,11 @@ async function startRelay(servicePort) {
 
 /** The recipe with our ports and a certificate of our own. */
 function siteOf(recipe) {
-  const certificate = join(folder, "animals.pem");
-  const certificateKey = join(folder, "animals.key");
-  const made = ["-subj", "/CN=localhost", "-keyout", certificateKey, "-out", certificate];
-  execFileSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", ...made], { stdio: "ignore" });
+  const pair = keepPair(folder, one);
   const replacements = [
     ["listen 443 ssl", `listen 127.0.0.1:${port} ssl`],
-    ["/etc/ssl/animals.pem", certificate],
-    ["/etc/ssl/animals.key", certificateKey],
+    ["/etc/ssl/animals.pem", pair.cert],
+    ["/etc/ssl/animals.key", pair.key],
     ["127.0.0.1:3000", `127.0.0.1:${relay.address().port}`],
   ];
   let site = recipe;

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
+import { temporaryFolder } from "../../build/test/support/temporary-folder.js";
 import { here, runTool } from "./running-service.js";
 
 const [report] = JSON.parse(await readFile(join(here, "generated", "pack.json"), "utf8"));
@@ -11,10 +11,6 @@ const installed = join(here, "node_modules", "animal-store");
 const { exports } = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
 const entries = Object.values(exports).flatMap(({ types = [] }) => types).map((path) => join(installed, path));
 const tarball = join(here, "generated", report.filename);
-const folder = await mkdtemp(join(tmpdir(), "animal-store-install-"));
-
-after(() => rm(folder, { recursive: true }));
-
 const paths = report.files.map(({ path }) => path);
 
 test("the tarball holds JavaScript, types, README with its picture, SECURITY.md, manual and recipes, and no test of its own", () => {
@@ -69,7 +65,8 @@ test("attw finds no fault in the types", () => {
   assert.match(output, /"animal-store"/);
 });
 
-test("the tarball installs alone in an empty folder, with no dependency, and runs", async () => {
+test("the tarball installs alone in an empty folder, with no dependency, and runs", async (context) => {
+  const folder = temporaryFolder(context);
   await writeFile(join(folder, "package.json"), '{"private":true}');
   execFileSync("npm", ["install", "--offline", "--no-audit", "--no-fund", tarball], { cwd: folder, stdio: "pipe" });
   const installed = (await readdir(join(folder, "node_modules"))).filter((name) => !name.startsWith("."));

@@ -1,5 +1,5 @@
 /**
- * The manual's recipes and the command of `check --help`, run as they are written.
+ * The manual's recipes, run as they are written.
  */
 
 import assert from "node:assert/strict";
@@ -23,8 +23,6 @@ function recipe(name) {
 
 const skipSystemd = spawnSync("systemd-analyze", ["--version"]).error && "systemd-analyze is not installed (Debian: systemd)";
 const skipTrace = skipSystemd ?? (spawnSync("strace", ["-f", "true"]).status !== 0 && "strace cannot be used here");
-
-const skipKubectl = spawnSync("kubectl", ["version", "--client"]).error && "kubectl is not installed";
 
 const units = ["animal-store.service", "animal-store@.service"];
 
@@ -172,46 +170,7 @@ for (const [name, [replicas, strategy]] of Object.entries(manifests)) {
     }
     assert.equal(await running.stop(), 0);
   });
-
-  /** Without a cluster it still reads a Deployment into its own types, and drops members that it does not know. */
-  test(`kubectl knows each member of the Deployment in ${name}`, { skip: skipKubectl }, async () => {
-    const [given] = parseAllDocuments(await recipe(name)).map((document) => document.toJS()).filter(({ kind }) => kind === "Deployment");
-    const args = ["set", "env", "--local", "-f", "-", "-o", "json", "ADDED=1"];
-    const { stdout, stderr, status } = spawnSync("kubectl", args, { encoding: "utf8", input: JSON.stringify(given) });
-    assert.equal(status, 0, stderr);
-    assert.deepEqual(unknownMembers(given, JSON.parse(stdout)), []);
-  });
 }
-
-/** The paths of members that one object has and the other lacks. */
-function unknownMembers(given, found, path = "") {
-  return Object.entries(given).flatMap(([name, value]) => {
-    const place = `${path}/${name}`;
-    if (found?.[name] === undefined) {
-      return [place];
-    }
-    return typeof value === "object" ? unknownMembers(value, found[name], place) : [];
-  });
-}
-
-test("the command of check --help salvages what is intact in a damaged log, and it is served", async (context) => {
-  const folder = temporaryFolder(context);
-  const ending = { encoding: "utf8", timeout: 30_000, cwd: folder };
-  const run = (...args) => spawnSync(process.execPath, [programPath, ...args], ending);
-  for (let count = 0; count < 2; count += 1) { // With a second group after it, damage in the first is corruption.
-    assert.equal(run("import", join(project, "data", "sample.jsonl"), "--data", "DAMAGED").status, 0);
-  }
-  const path = join(folder, "DAMAGED", "pets.jsonl");
-  const lines = (await readFile(path, "utf8")).split("\n");
-  lines[9] = lines[9].replace('"id":10', '"id":11');
-  await writeFile(path, lines.join("\n"));
-
-  const rejected = run("--port", "0", "--data", "DAMAGED");
-  assert.deepEqual([rejected.status, /line 10, byte \d+/.test(rejected.stderr)], [1, true], rejected.stderr);
-  const [, command] = /^ *animal-store (check .*--salvage FOLDER)$/m.exec(run("check", "--help").stdout);
-  assert.equal(run(...command.split(" ")).status, 1); // An animal is lost.
-  assert.match(run("check", "--data", "FOLDER").stdout, new RegExp(`has ${lines.length - 2} animals`));
-});
 
 test("the programs of the bench run to their end", () => {
   const dist = join(project, "dist");

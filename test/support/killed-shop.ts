@@ -11,7 +11,7 @@ import type { TestContext } from "node:test";
 import { type Client, newClient } from "./client.ts";
 import { freePort } from "./free-port.ts";
 import { startNginx } from "./nginx.ts";
-import { createKey, type How, run, start } from "./program.ts";
+import { createKey, run, start } from "./program.ts";
 import { root } from "./root.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 import { until } from "./until.ts";
@@ -33,17 +33,16 @@ interface Shop {
   readonly perMinute: number;
   /** Settings of the server. */
   readonly args?: readonly string[];
-  readonly how?: How;
 }
 
 /** Starts the service, which is stopped when the test ends. */
-export async function startKilledShop(context: TestContext, { killsAt, perMinute, args = [], how = {} }: Shop): Promise<KilledShop> {
+export async function startKilledShop(context: TestContext, { killsAt, perMinute, args = [] }: Shop): Promise<KilledShop> {
   const data = ["--data", temporaryFolder(context)];
   const quotas = ["--plan", "enterprise", "--per-minute", String(perMinute), "--per-day", "100000"];
-  const key = (await run(["keys", "create", ...data, ...quotas], how)).stdout.trim();
-  const ownKey = await createKey(data, "enterprise", how);
+  const key = (await run(["keys", "create", ...data, ...quotas])).stdout.trim();
+  const ownKey = await createKey(data);
 
-  let server = await start(context, [...data, ...args], how);
+  let server = await start(context, [...data, ...args]);
   const { origin } = server;
   const nginxPort = await freePort();
   const site = readFileSync(join(root, "src/manual/recipes/balancer.conf"), "utf8")
@@ -59,7 +58,7 @@ export async function startKilledShop(context: TestContext, { killsAt, perMinute
     for (const animalCount of killsAt) {
       await until(`${animalCount} animals`, async () => (await count()) >= animalCount, { timeoutMs: 120_000 });
       await server.stop("SIGKILL");
-      server = await start(context, [...data, ...args, "--port", new URL(origin).port], how);
+      server = await start(context, [...data, ...args, "--port", new URL(origin).port]);
     }
   };
   return {
@@ -69,7 +68,7 @@ export async function startKilledShop(context: TestContext, { killsAt, perMinute
     async check(animalCount) {
       const names = (await client.animalsAfter(0)).map((text) => JSON.parse(text).name);
       assert.deepEqual([names.length, new Set(names).size], [animalCount, animalCount]);
-      const { stdout } = await run(["keys", "list", ...data, "--json"], how);
+      const { stdout } = await run(["keys", "list", ...data, "--json"]);
       assert.doesNotMatch(stdout, /"banned"/);
     },
   };
