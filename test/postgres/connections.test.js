@@ -4,15 +4,14 @@
 
 import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
-import { connect, createServer } from "node:net";
 import { after, test } from "node:test";
 import { setImmediate as eventLoopTurn, setTimeout } from "node:timers/promises";
 import { Database } from "../../build/src/postgres/database.js";
+import { isRolledBack } from "../../build/src/postgres/database-error.js";
 import { mockTimers } from "../../build/test/support/mock-timers.js";
 import { openPool, skip, skipFaults, startPostgres } from "./postgres-server.js";
-import { health, isServing, startService, timeUntil } from "./faults.js";
+import { health, startService, timeUntil } from "./faults.js";
 import { assertNothingLostOrDoubled, servedStatuses, startLoad } from "./load.js";
-import { skipPgBouncer, startPgBouncer } from "./pgbouncer.js";
 import { startProxy } from "./proxy.js";
 
 const postgres = await startPostgres();
@@ -21,18 +20,29 @@ after(() => postgres?.stop());
 /** A pool as that of `pg`, whose connections fail if and when the test says. */
 function newPool() {
   const pool = new EventEmitter();
-  const clients = [];
+  const [clients, released] = [[], []];
   const refusal = () => Object.assign(new Error("no login"), { severity: "FATAL", code: "28000" });
   const open = () => {
     const client = new EventEmitter();
     clients.push(client);
     client.query = async () => ({ rows: [{ answer: "1" }] });
-    client.release = () => undefined;
+    client.release = (isClosed) => released.push(isClosed);
     pool.emit("connect", client);
     return client;
   };
-  return Object.assign(pool, { clients, open, refusal, connect: async () => open() });
+  return Object.assign(pool, { clients, released, open, refusal, connect: async () => open() });
 }
+
+test("a failed statement has no effect only if the database says so, and does not fail or end the connection itself", () => {
+  const isWithoutEffect = (members) => isRolledBack(Object.assign(new Error("a failure"), members));
+  for (const code of ["23505", "25006", "40001", "40P01", "42501", "53100", "53300", "55P03", "57014"]) {
+    assert.equal(isWithoutEffect({ code, severity: "ERROR" }), true, code);
+  }
+  for (const code of ["08006", "25P03", "25P04", "40003", "57P01", "58030", "XX000"]) {
+    assert.equal(isWithoutEffect({ code, severity: "FATAL" }), false, code);
+  }
+  assert.equal(isWithoutEffect({ code: "ECONNRESET" }), false);
+});
 
 test("a connection has a listener for its errors from its opening to its end, however it is taken, refused, late or given back", async (context) => {
   const timers = mockTimers(context, "setTimeout");
@@ -63,6 +73,8 @@ test("a connection has a listener for its errors from its opening to its end, ho
     timers.tick(3_000);
     await running;
     assertHeard(`${when}, afterwards`);
+    // The next one may lead to the primary.
+    assert.ok(when !== "on a replica" || pool.released.at(-1) === true);
   }
   let arrive;
   pool.connect = () => new Promise((resolve) => (arrive = resolve));
@@ -75,63 +87,8 @@ test("a connection has a listener for its errors from its opening to its end, ho
   assertHeard("late, after the close");
   await eventLoopTurn();
   assertHeard("late, given back");
+  assert.equal(pool.released.at(-1), undefined);
   assert.deepEqual([pool.listenerCount("error"), pool.listenerCount("connect")], [0, 0]);
-});
-
-test("a connection that is ended fails the statement that was on it, and no other", async () => {
-  for (const members of [{ severity: "FATAL", code: "57P01" }, { code: "ECONNRESET" }]) {
-    const pool = newPool();
-    const database = new Database(pool, assert.fail);
-    const client = pool.open();
-    let end;
-    client.query = () => new Promise((_resolve, reject) => (end = reject));
-    pool.connect = async () => client;
-    const ended = database.run("SELECT 1");
-    await eventLoopTurn();
-    pool.connect = async () => pool.open();
-    end(Object.assign(new Error("it ended"), members));
-    await assert.rejects(ended, { effect: "unknown" });
-    assert.equal(database.isAvailable, true);
-    assert.deepEqual(await database.run("SELECT 1"), [{ answer: "1" }]);
-  }
-});
-
-test("a connection that is ended in the packet that ends its opening ends no process", { skip: skipFaults }, async (context) => {
-  const ready = Buffer.from("Z\0\0\0\x05I", "latin1");
-  const fields = Buffer.from("SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0");
-  const fatal = Buffer.concat([Buffer.from("E"), Buffer.alloc(4), fields]);
-  fatal.writeUInt32BE(fields.length + 4, 1);
-  let endedMax = 0;
-  let ended = 0;
-  const server = createServer((client) => {
-    const upstream = connect(postgres.port, "127.0.0.1");
-    let isOpening = true;
-    client.on("data", (bytes) => upstream.write(bytes));
-    upstream.on("data", (bytes) => {
-      const isEnded = isOpening && bytes.subarray(-6).equals(ready) && ended < endedMax;
-      isOpening &&= !bytes.subarray(-6).equals(ready);
-      client.write(isEnded ? Buffer.concat([bytes, fatal]) : bytes);
-      if (isEnded) {
-        ended += 1;
-        client.end();
-        upstream.destroy();
-      }
-    });
-    [[client, upstream], [upstream, client]].forEach(([one, other]) => {
-      one.on("error", () => undefined).on("close", () => other.destroy());
-    });
-  });
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  context.after(() => server.close());
-  const url = Object.assign(new URL(await postgres.createDatabase()), { port: server.address().port }).href;
-  const { clients: [client] } = await startService(context, [url]);
-  endedMax = 5;
-  for (let round = 0; round < 100 && ended < endedMax; round += 1) {
-    await Promise.all(Array.from({ length: 20 }, () => client.add({ name: "Rex", categoryId: 1 }).catch(() => undefined)));
-    await postgres.terminateBackends(url.replace(/:\d+\//, `:${postgres.port}/`));
-  }
-  assert.equal(ended, endedMax);
-  await timeUntil("it serves", () => isServing(client));
 });
 
 /** Each refuses new connections, while those that an instance has go on. `few` is the instance's role. */
@@ -169,23 +126,6 @@ for (const [why, refuse, reason] of refusals) {
       await assertNothingLostOrDoubled(postgres, url, record);
     });
 }
-
-test("when PgBouncer takes no more clients, the connections that work serve on", { skip: skipPgBouncer }, async (context) => {
-  const bouncer = await startPgBouncer(postgres, { settings: { max_client_conn: 6 } });
-  context.after(() => bouncer.stop());
-  const url = await postgres.createDatabase();
-  const { instances, clients, key } = await startService(context, [bouncer.urlOf(url), bouncer.urlOf(url)]);
-  const load = startLoad(context, instances, key, { clients: 16 });
-  const healths = new Set();
-  await timeUntil("many are served", async () => {
-    (await Promise.all(clients.map(health))).forEach((one) => healths.add(one));
-    return load.record.responses.length > 1_000;
-  });
-  const record = await load.stop();
-  assert.ok(record.responses.every(({ status }) => [...servedStatuses, 503].includes(status)), "the others are told to come again");
-  assert.deepEqual([...healths], [200]);
-  await assertNothingLostOrDoubled(postgres, url, record);
-});
 
 test("a statement that gets no answer fails alone while others get theirs", { skip }, async (context) => {
   const pool = openPool(context, await postgres.createDatabase());

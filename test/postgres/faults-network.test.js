@@ -47,24 +47,6 @@ for (const [title, heal] of [
   });
 }
 
-test("when connections are reset under load, no animal is lost or doubled", { skip: skipFaults }, async (context) => {
-  const { url, proxy, instances, key } = await startBehindProxy(context, postgres);
-  const load = startLoad(context, instances, key);
-  for (let round = 0; round < 20; round += 1) {
-    await setTimeout(100);
-    proxy.holdResponses();
-    await setTimeout(5 * (round % 3));
-    proxy.reset();
-    proxy.heal();
-  }
-  await setTimeout(300);
-  const record = await load.stop();
-  assert.ok(record.added.length > 50);
-  assert.ok(!record.responses.some(({ code }) => code === "outcome_unknown"), "every fate is learnt");
-  assertEachRemainingOnce(record);
-  await assertNothingLostOrDoubled(postgres, url, record);
-});
-
 test("a key that was made while an instance is cut off is 503 there, charged to nobody, and works 2 s after it", { skip: skipFaults }, async (context) => {
   const { proxy, instances: [instance, other], clients: [known] } = await startBehindProxy(context, postgres);
   proxy.refuse("reset");

@@ -75,29 +75,6 @@ test("a pool of one connection works, also under load", { skip }, async (context
   await assertNothingLostOrDoubled(postgres, url, record);
 });
 
-test("when the database takes no more connections, it says so, those that it has serve on, and it counts as available", { skip: skipFaults }, async (context) => {
-  const role = "few";
-  await postgres.query(`CREATE ROLE ${role} LOGIN CONNECTION LIMIT 2`);
-  const url = await postgres.createDatabase(`OWNER ${role}`);
-  const few = Object.assign(new URL(url), { username: role }).href;
-  const { instances, clients: [client], key } = await startService(context, [few]);
-  const load = startLoad(context, instances, key, { clients: 32 });
-  const healths = new Set();
-  const isDone = async () => healths.add(await health(client)) && load.record.responses.length > 1_000;
-  await timeUntil("many are served", isDone);
-  const record = await load.stop();
-  assert.ok(record.responses.every(({ status }) => [...servedStatuses, 503].includes(status)), "the others are told to come again");
-  assert.deepEqual([...healths], [200]);
-  assert.match(instances[0].reports(), /^warning: the database refused a connection: too many connections for role "few"\n$/);
-  await assertNothingLostOrDoubled(postgres, url, record);
-
-  await postgres.query(`ALTER ROLE ${role} CONNECTION LIMIT 0`);
-  await postgres.terminateBackends(url);
-  await timeUntil("it has none", async () => (await health(client)) === 503);
-  await postgres.query(`ALTER ROLE ${role} CONNECTION LIMIT 2`);
-  assert.ok((await timeUntil("it serves", () => isServing(client))) < 2_000);
-});
-
 test("with a pool that never connects, the start fails soon", async () => {
   const pool = Object.assign(new EventEmitter(), { connect: () => new Promise(() => undefined) });
   const start = performance.now();

@@ -17,7 +17,6 @@ import { connect, createServer } from "node:net";
  * - `slow(ms)`: new connections are opened so much later
  * - `lead(other)`: resets the connections and passes new ones on to another address, as after a failover
  * - `reset()`: ends each connection with RST, on both sides; new ones work unless the network is cut
- * - `connectionCount()`: how many it holds
  * - `stop()`: resets the connections and closes the port
  */
 export async function startProxy(url) {
@@ -71,7 +70,6 @@ export async function startProxy(url) {
       reset();
     },
     reset,
-    connectionCount: () => links.size,
     async stop() {
       const closed = new Promise((resolve) => server.close(resolve));
       reset();
