@@ -125,19 +125,3 @@ for (const [title, terminate] of [
     await assertNothingLostOrDoubled(postgres, url, record);
   });
 }
-
-test("while the schema is away, requests get 503 and the service is not healthy; once it is back, all is well", { skip: skipFaults }, async (context) => {
-  const url = await postgres.createDatabase();
-  const { instances: [instance], clients: [client] } = await startService(context, [url]);
-  assert.equal((await client.add({ name: "Rex", categoryId: 1 })).status, 201);
-  await postgres.query("ALTER SCHEMA animal_store RENAME TO away", [], url);
-  const { status, text } = await client.add({ name: "Bella", categoryId: 1 });
-  assert.deepEqual([status, JSON.parse(text).code], [503, "storage_unavailable"]);
-  await until("it is unhealthy, and says so", async () => (await health(client)) === 503 && instance.reports() !== "");
-  await postgres.query("ALTER SCHEMA away RENAME TO animal_store", [], url);
-  await assertRecovery([client], 2_000);
-  assert.equal(await health(client), 200);
-  assert.equal(JSON.parse((await client.add({ name: "Bella", categoryId: 1 })).text).id, 2);
-  await until("it says so", () => instance.reports().endsWith("\ninfo: the database can be used again\n"));
-  assert.match(instance.reports(), /^warning: the database cannot be used.*animal_store.*\n[^\n]*\n$/);
-});
