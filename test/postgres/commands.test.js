@@ -10,7 +10,6 @@ import { newClient } from "../../build/test/support/client.js";
 import { until } from "../../build/test/support/until.js";
 import { addingBatch, lock, lockCounter, lockWaits } from "./faults.js";
 import { guardedFolder } from "./guarded-folder.js";
-import { makeSchema } from "./make-schema.js";
 import { skip, skipFaults, startPostgres } from "./postgres-server.js";
 import { createKey, runCommand, startProgram } from "./program.js";
 import { startProxy } from "./proxy.js";
@@ -224,18 +223,6 @@ test("a database that cannot be reached is one line within 3 s, and no command p
   await program.stop();
   printed.push(program.stdout(), program.stderr());
   assert.doesNotMatch(printed.join(""), /sesame/);
-});
-
-test("a server stops within 10 s although the database hangs", { skip: skipFaults }, async () => {
-  const program = await startProgram(["--database", await makeSchema(await postgres.createDatabase())]);
-  postgres.pause();
-  try {
-    const begunMs = Date.now();
-    await program.stop();
-    assert.ok(Date.now() - begunMs < 10_000);
-  } finally {
-    postgres.resume();
-  }
 });
 
 test("a create that is in doubt when a server stops gets its response, and the stop ends within 10 s", { skip }, async (context) => {

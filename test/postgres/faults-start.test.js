@@ -9,7 +9,6 @@ import { after, test } from "node:test";
 import { Database } from "../../build/src/postgres/database.js";
 import { purge } from "../../build/src/postgres/postgres-engine.js";
 import { newClient } from "../../build/test/support/client.js";
-import { freePort } from "../../build/test/support/free-port.js";
 import { until } from "../../build/test/support/until.js";
 import { openPool, skipFaults, startPostgres } from "./postgres-server.js";
 import { lock, lockWaits, startService } from "./faults.js";
@@ -58,8 +57,7 @@ test("a wrong user, database or password ends a start and each command in one li
   }
 });
 
-test("an address that nobody listens on, or that stays silent, stops the start", { skip: skipFaults }, async (context) => {
-  await assertRefused(`postgres://app@127.0.0.1:${await freePort()}/postgres`, /ECONNREFUSED/);
+test("an address that stays silent stops the start", { skip: skipFaults }, async (context) => {
   const proxy = await startProxy(postgres.url());
   context.after(() => proxy.stop());
   proxy.cut();

@@ -29,8 +29,8 @@ async function start(context, members) {
   return { url, proxy, address, key };
 }
 
-async function serve(context, { address, key }) {
-  const program = await startProgram(["--database", address]);
+async function serve(context, { address, key }, flags = []) {
+  const program = await startProgram(["--database", address, ...flags]);
   context.after(() => program.kill());
   const client = newClient(program, key);
   context.after(() => client.close());
@@ -96,27 +96,6 @@ test("a role's statement_timeout and transaction_timeout end no transaction of a
   bounded.close();
 });
 
-test("a start's line counts the animals that are there", { skip }, async (context) => {
-  const url = await postgres.createDatabase();
-  const key = await createKey(["--database", url], "enterprise");
-  const first = await serve(context, { address: url, key });
-  await Promise.all(Array.from({ length: 5 }, () => first.client.add({ name: "Rex", categoryId: 1 })));
-  for (const id of [1, 2, 3, 5]) {
-    assert.equal((await first.client.send("DELETE", `/v1/pets/${id}`, { headers: { "if-match": "*" } })).status, 204);
-  }
-  await first.program.stop();
-  const { program } = await serve(context, { address: url, key });
-  assert.match(program.stdout(), /, 1 animal, 1 key/);
-});
-
-test("a member of the address that nobody uses is told once, at the start", { skip }, async (context) => {
-  const url = await postgres.createDatabase();
-  const key = await createKey(["--database", url], "enterprise");
-  const address = `${url}?target_session_attrs=read-write&connect_timeout=5&application_name=till`;
-  const { program } = await serve(context, { address, key });
-  assert.deepEqual(program.stderr().match(/the member \w+ .*/g), ["the member target_session_attrs of the database's address has no effect"]);
-});
-
 test("the manual's line of psql writes animals that an import takes", { skip }, async (context) => {
   const manual = readFileSync(join(import.meta.dirname, "../../src/manual/several-instances.md"), "utf8");
   const [, line] = /^\$ (psql -At .*)$/m.exec(manual);
@@ -140,10 +119,7 @@ test("the manual's line of psql writes animals that an import takes", { skip }, 
 test("an instance opens no more connections than it may", { skip }, async (context) => {
   const url = await postgres.createDatabase();
   const key = await createKey(["--database", url], "enterprise");
-  const program = await startProgram(["--database", url, "--database-connections", "2"]);
-  context.after(() => program.kill());
-  const client = newClient(program, key);
-  context.after(() => client.close());
+  const { client } = await serve(context, { address: url, key }, ["--database-connections", "2"]);
   const added = await Promise.all(Array.from({ length: 100 }, () => client.add({ name: "Rex", categoryId: 1 })));
   assert.ok(added.every(({ status }) => status === 201));
   const rows = await postgres.query("SELECT FROM pg_stat_activity WHERE application_name = 'animal-store' AND datname = $1", [new URL(url).pathname.slice(1)]);
