@@ -162,9 +162,8 @@ for (const [title, meanwhile] of [
   });
 }
 
-/** A database with so many keys, whose events are rows. */
-function databaseWith(count) {
-  const rows = Array.from({ length: count }, (_, index) => {
+test("an instance reads all key events, however many", async () => {
+  const rows = Array.from({ length: 2_500 }, (_, index) => {
     const made = { event: "made", timeMs: 0, id: createKeyId(randomBytes), sha256: digestOf(`${index}`), plan: createPlan("free") };
     return { seq: String(index + 1), line: encodeKeyEvent(made).slice(0, -1), now_ms: String(clock.wallMs()) };
   });
@@ -172,19 +171,11 @@ function databaseWith(count) {
     const [, after, length] = /key_events_after\((\d+), (\d+)\)/.exec(text).map(Number);
     return rows.filter(({ seq }) => Number(seq) > after).slice(0, length);
   };
-  return { rows, open: () => PostgresKeyLog.open({ database: { attempt }, clock, report: assert.fail }) };
-}
-
-test("an instance reads all key events, however many", async () => {
-  for (const count of [0, 999, 1_000, 1_001, 2_500]) {
-    assert.equal((await databaseWith(count).open()).keyring.list().length, count);
+  for (const count of [2_500, 1_001, 1_000, 999, 0]) {
+    rows.length = count;
+    const { keyring } = await PostgresKeyLog.open({ database: { attempt }, clock, report: assert.fail });
+    assert.equal(keyring.list().length, count);
   }
-});
-
-test("an instance does not start if a key event in the middle is missing: it may be a revocation", async () => {
-  const { rows, open } = databaseWith(3);
-  rows.splice(1, 1);
-  await assert.rejects(open(), { code: "key_file_damaged", message: /key event 3 in the database: the events before it are missing$/ });
 });
 
 test("the expiry and the grace period of a key follow the database's clock, whatever that of an instance is", { skip }, async (context) => {

@@ -21,13 +21,6 @@ async function openDatabase(context) {
 
 const text = "SELECT $1::text AS answer";
 
-test("a connection prepares a statement once, and executes it with the values of each request", { skip }, async (context) => {
-  const { database, prepared } = await openDatabase(context);
-  assert.deepEqual(await database.run(text, ["one"]), [{ answer: "one" }]);
-  assert.deepEqual(await database.run(text, ["two"]), [{ answer: "two" }]);
-  assert.deepEqual((await prepared()).map(({ statement }) => statement), [text]);
-});
-
 test("a statement that the connection no longer knows is sent again without a name, and none is prepared from then on", { skip }, async (context) => {
   const { pool, database, prepared } = await openDatabase(context);
   await database.run(text, ["one"]);
