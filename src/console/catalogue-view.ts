@@ -166,10 +166,13 @@ export class CatalogueView {
   }
 
   /** From what was searched for to the list with its filter; or from a filtered list to that of all. */
-  #leave(): Promise<void> {
+  async #leave(): Promise<void> {
     this.#wanted.value = "";
     const page = first + (this.#search === undefined ? "" : this.#filter);
-    return this.#open(this.#pages[0] === page ? this.#pages : [page]);
+    await this.#open(this.#pages[0] === page ? this.#pages : [page]);
+    if (byId("to-list").hidden) { // It had the focus.
+      this.list.focus(this.list.pets[0]?.id ?? "");
+    }
   }
 
   async #open(pages: readonly string[], markedId?: string): Promise<void> {

@@ -38,6 +38,13 @@ test("a whole day by keyboard alone, on which the focus is always seen", { skip 
   assert.equal(await focused(page), "3");
   await tabTo("to-list");
   await enter("#range", "1–3 as of");
+  assert.equal(await focused(page), "1", "the button is gone, and the focus is in the list");
+  await tabTo("category-filter");
+  await page.keyboard.type("5");
+  await enter("#range", "No animals in category 5.");
+  await tabTo("to-list");
+  await enter("#range", "1–3 as of");
+  assert.equal(await focused(page), "1");
 
   // Three puppies are three names.
   await tabTo("new");
@@ -80,6 +87,9 @@ test("a whole day by keyboard alone, on which the focus is always seen", { skip 
   await enter("#notice", "Animal 4 is sold: Ada");
   await tabTo("Undo");
   await enter("#notice", "Animal 4 is reserved: Ada");
+  await tabTo("Dismiss");
+  await page.keyboard.press("Enter");
+  assert.equal(await focused(page), "4", "the row of what was dismissed");
 
   // A reload enters the key again.
   await page.reload();
@@ -100,6 +110,9 @@ test("a whole day by keyboard alone, on which the focus is always seen", { skip 
   const { port } = new URL(program.origin);
   await program.stop();
   await enter("#notice", "No answer: the service is stopped, or the connection broke.");
+  await tabTo("Dismiss");
+  await page.keyboard.press("Enter");
+  assert.equal(await focused(page), "refresh", "without a row, where to go on");
   const again = await start(undefined, ["--data", program.dataDir, "--port", port]);
   context.after(() => again.stop());
   await enter("#range", "1–6");
