@@ -49,6 +49,7 @@ date() { cat /proc/sys/kernel/random/uuid; } # Nobody restores twice in a second
 pets() { curl http://127.0.0.1:${port}/v1/pets -H "Authorization: Bearer $KEY" "$@"; echo; }
 { ${install} } > installed; cat installed
 KEY=$(grep '^as_' installed)
+${backup}
 pets -H "Content-Type: application/json" -d '{"name":"Rex","categoryId":1}'
 ${backup}
 pets -H "Content-Type: application/json" -d '{"name":"lost","categoryId":1}'
