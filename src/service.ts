@@ -64,7 +64,7 @@ export interface AnimalStore {
   readonly description: OpenApiDescription;
   /** Whether `/healthz` says ok. */
   readonly healthy: boolean;
-  /** The metrics as Prometheus text (version 0.0.4). @throws {Error} the option `metrics` was not given */
+  /** The metrics, to be sent as `text/plain; version=0.0.4`. @throws {Error} the option `metrics` was not given */
   metrics(): string;
   /** Resolves when everything accepted is on disk, and the folder is free. */
   close(): Promise<void>;
