@@ -73,7 +73,7 @@ function introduction(): string {
   );
   const { refusalCount, durationMinMs, durationMaxMs } = banRule;
   return [
-    "List the animals of a store, add one, fetch one, change its status, or remove it. Every request needs an API key.",
+    "List the animals of a store, add, fetch, change or remove one. Every request needs an API key.",
     "## Errors",
     "Every error response has the same three properties: `code` for programs, `message` for people, and `status`. An " +
       "unknown path is 404 `route_not_found`, a method that a path does not support is 405 `method_not_allowed`. " +
