@@ -48,7 +48,7 @@ export async function readVersion(query: Query, max: number): Promise<number> {
   }
   if (version < oldestVersion) {
     const advice = `start release ${oldestRelease} on it once, which migrates it`;
-    throw new Error(`its schema animal_store has version ${version}, of a release before ${oldestRelease}: ${advice}`);
+    throw new Error(`the schema animal_store has version ${version}, of a release before ${oldestRelease}: ${advice}`);
   }
   if (version > max) {
     const known = `this release knows ${max}: a newer release made it`;

@@ -96,7 +96,7 @@ async function prepareWithin(query: Query, work: SchemaWork): Promise<Versions> 
   const versions: Versions = isChanged ? await makeOrMigrate(query, work) : [found, found];
   const [, version] = versions;
   if (version === 0) {
-    throw new Error("it has no tables of the animal store; keys create and import make them");
+    throw new Error("the database has no tables of the animal store; keys create and import make them");
   }
   if (work === "import" && version < schemaVersion) {
     throw new Error("the schema has to be migrated before an import: start a server once");

@@ -169,7 +169,7 @@ test("check says that a database has no tables, makes none, and then what it hol
   const check = () => runCommand(["check", "--database", url]);
   const without = await check();
   assert.equal(without.code, 1);
-  assert.match(without.stdout, /: it has no tables of the animal store; keys create and import make them\nthe server would not start\n$/);
+  assert.match(without.stdout, /: the database has no tables of the animal store; keys create and import make them\nthe server would not start\n$/);
   assert.equal((await postgres.query("SELECT FROM pg_namespace WHERE nspname = 'animal_store'", [], url)).length, 0);
   await createKey(["--database", url]);
   assert.match((await check()).stdout, /^the database is intact: 0 animals, 1 key\nthe server would start\n$/);

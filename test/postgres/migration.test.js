@@ -52,10 +52,10 @@ test("import and keys create make the schema in a database without tables, and s
   }
   writeFileSync(file, '{"name":"Rex","categoryId":1}\n');
   for (const [command, reason] of [
-    [["keys", "list"], /it has no tables of the animal store; keys create and import make them\n$/],
-    [["keys", "show", "key_000000000000000"], /it has no tables/],
-    [["keys", "revoke", "key_000000000000000"], /it has no tables/],
-    [["--port", "0"], /it has no tables of the animal store; keys create and import make them\n$/],
+    [["keys", "list"], /the database has no tables of the animal store; keys create and import make them\n$/],
+    [["keys", "show", "key_000000000000000"], /the database has no tables/],
+    [["keys", "revoke", "key_000000000000000"], /the database has no tables/],
+    [["--port", "0"], /the database has no tables of the animal store; keys create and import make them\n$/],
     [["keys", "create", "--plan", "nonsense"], /nonsense/],
     [["keys", "create", "--label", "x".repeat(65)], /label/],
     [["keys", "create", "--expires", "yesterday"], /expiry/],
@@ -137,7 +137,7 @@ test("a database of an older release is refused by a start and each command, in 
   for (const command of [["--port", "0"], ["check"], ["keys", "list"], ["keys", "create"]]) {
     const { code, stdout, stderr } = await runCommand([...command, "--database", url]);
     assert.equal(code, command[0] === "check" ? 1 : 2);
-    assert.match(stdout + stderr, /^Cannot use --database \S+: its schema animal_store has version 4, of a release before 3\.0: start release 3\.0 on it once, which migrates it\n/);
+    assert.match(stdout + stderr, /^Cannot use --database \S+: the schema animal_store has version 4, of a release before 3\.0: start release 3\.0 on it once, which migrates it\n/);
   }
   assert.deepEqual(await schemaOf(url), before);
 });

@@ -32,7 +32,7 @@ test("an instance that starts in the middle of a restore makes nothing, and thos
   await client.add({ name: "Rex", categoryId: 1 });
   await postgres.query("ALTER SCHEMA animal_store RENAME TO dumped", [], url);
   await until("it has noticed", async () => (await client.get("/v1/pets")).status === 503 && (await health(client)) === 503);
-  await assertRefused(url, /: it has no tables of the animal store; keys create and import make them\n/);
+  await assertRefused(url, /: the database has no tables of the animal store; keys create and import make them\n/);
   assert.deepEqual(await postgres.query("SELECT FROM pg_namespace WHERE nspname = 'animal_store'", [], url), []);
   await postgres.query("ALTER SCHEMA dumped RENAME TO animal_store", [], url);
   await until("it serves", async () => (await client.get("/v1/pets/1")).status === 200 && (await health(client)) === 200);
