@@ -1,10 +1,9 @@
 /**
- * The real disk: the event loop waits for none of its calls. Folders are made with those above them, by several at
- * once, and refused where there can be none.
+ * The real disk: the event loop waits for none of its calls. Folders are made with those above them, by several at once.
  */
 
 import assert from "node:assert/strict";
-import fs, { existsSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import fs, { statSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { mock, test } from "node:test";
@@ -89,21 +88,4 @@ test("makeFolder() syncs the folder above each one that it makes, and no other",
   syncedInodes.length = 0;
   await nodeDisk.makeFolder(join(folder, "a", "b"));
   assert.deepEqual(syncedInodes, [folder, join(folder, "a")].map((path) => statSync(path).ino));
-});
-
-test("makeFolder() rejects if a file is in the way", async (context) => {
-  const file = join(temporaryFolder(context), "file");
-  writeFileSync(file, "");
-  const link = `${file}-link`;
-  symlinkSync(`${file}-absent`, link);
-  for (const path of [file, link]) {
-    await assert.rejects(nodeDisk.makeFolder(path), { code: "EEXIST", path, message: `${path} is not a folder, nor a link to one` });
-  }
-  await assert.rejects(nodeDisk.makeFolder(join(file, "below")), { code: "ENOTDIR" });
-});
-
-const skip = existsSync("/proc/self") ? false : "needs a file system that takes no folders (/proc)";
-
-test("makeFolder() rejects where no folder can be made, instead of trying for ever", { skip, timeout: 10_000 }, async () => {
-  await assert.rejects(nodeDisk.makeFolder("/proc/nobody/here"), { code: "ENOENT" });
 });

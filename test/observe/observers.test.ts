@@ -169,27 +169,6 @@ test("the line of a malformed message has the id of its valid key, and of no oth
   assert.deepEqual(linesOf(writes).map((line) => [line.status, line.key]), [[400, keyId], [400, null]]);
 });
 
-test("the line of a 408 has the time since its first byte, also if that waited for an earlier response", async (context) => {
-  const store = new GatedStore();
-  const limits = { fieldsMs: 100, requestMs: 200, timeoutCheckMs: 10 };
-  const { port, key, clock, listener, observers, writes } = await watched(context, store, { limits, hasFastLane: false });
-  const late = once(listener.server, "clientError");
-  const wire = await Wire.open(port);
-  wire.send(request({ method: "POST", key, content: rex })).send("GET /v1/pets HT");
-  await late;
-  clock.advance(1_000);
-  store.open();
-  assert.deepEqual([(await wire.response()).status, (await wire.response()).status], [201, 408]);
-  wire.destroy();
-  assert.equal((await exchange(port, "GET /v1/pets HTTP/1.1\r\nHost:")).status, 408);
-  observers.flush();
-  const lines = linesOf(writes).filter(({ status }) => status === 408);
-  assert.deepEqual(lines.map(({ ms, time }) => [ms, time]), [
-    [1_100, "2026-11-21T11:59:59.900Z"],
-    [100, "2026-11-21T12:00:00.900Z"],
-  ]);
-});
-
 test("a line has the time at which its request arrived, and how long it took", async (context) => {
   const store = new GatedStore();
   const { port, key, clock, observers, writes } = await watched(context, store);
