@@ -18,7 +18,7 @@ import { makeLocksStepwise, StepwiseLock } from "./stepwise-lock.ts";
 makeLocksStepwise();
 
 const name = "server.lock";
-const randomOrderCount = Number(process.env["ORDERS"] ?? 50);
+const randomOrderCount = Number(process.env["ORDERS"] ?? 25);
 
 let folder = "";
 let path = "";
