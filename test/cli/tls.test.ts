@@ -15,6 +15,7 @@ import { freePort } from "../support/free-port.ts";
 import { hangingOpen } from "../support/hanging-open.ts";
 import { programPath, run, start, startProcess } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
+import { runHere } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 import { Wire } from "../support/wire.ts";
 
@@ -55,8 +56,8 @@ test("with a pair that cannot be used, or half of one, a start and a check exit 
     [...flags.slice(0, 2), "--tls-key", pipe],
   ];
   for (const args of wrong) {
-    for (const command of [["--port", "0"], ["check"]]) {
-      const { code, stdout, stderr } = await run([...command, "--data", data, ...args]);
+    for (const [runIt, ...command] of [[run, "--port", "0"], [runHere, "check"]] as const) {
+      const { code, stdout, stderr } = await runIt([...command, "--data", data, ...args]);
       assert.deepEqual([code, stdout], [2, ""]);
       assert.match(stderr, /^Cannot use --tls-(cert|key) [^\n]*\n$/);
     }

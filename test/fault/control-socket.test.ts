@@ -111,19 +111,19 @@ test("an import goes on when the service restarts in it: every animal is there o
   const at = ["--data", temporaryFolder(context)];
   const key = await createKey(at);
   const file = join(temporaryFolder(context), "animals.jsonl");
-  writeFileSync(file, Array.from({ length: 15_000 }, (_, index) => `{"name":"import ${index}","categoryId":1}\n`).join(""));
+  writeFileSync(file, Array.from({ length: 30_000 }, (_, index) => `{"name":"import ${index}","categoryId":1}\n`).join(""));
   const server = await start(context, at);
   const importing = run(["import", file, ...at]);
   const pets = join(at[1] ?? "", "pets.jsonl");
   await until("some are there", () => statSync(pets).size > 100_000);
   assert.equal(await server.stop(), 0);
-  assert.ok(readFileSync(pets, "utf8").split("\n").length < 15_000, "not all of them yet");
+  assert.ok(readFileSync(pets, "utf8").split("\n").length < 30_000, "not all of them yet");
   const again = await start(context, at);
-  assert.deepEqual(await importing, { code: 0, stdout: "imported 15000 animals\n", stderr: "" });
+  assert.deepEqual(await importing, { code: 0, stdout: "imported 30000 animals\n", stderr: "" });
   const reader = newClient(again, key);
   const names = (await reader.animalsAfter(0)).map((text) => (JSON.parse(text) as { name: string }).name);
   assert.deepEqual(names, names.map((_, index) => `import ${index}`));
-  assert.equal(names.length, 15_000);
+  assert.equal(names.length, 30_000);
   reader.close();
   assert.equal(await again.stop(), 0);
 });
@@ -131,7 +131,7 @@ test("an import goes on when the service restarts in it: every animal is there o
 test("an import that a signal ends says truly how many were added, and how to go on", async (context) => {
   const data = join(temporaryFolder(context), "the shop's");
   const file = join(temporaryFolder(context), "all animals.jsonl");
-  writeFileSync(file, Array.from({ length: 30_000 }, (_, index) => `\n{"name":"import ${index}","categoryId":1}`).join(""));
+  writeFileSync(file, Array.from({ length: 60_000 }, (_, index) => `\n{"name":"import ${index}","categoryId":1}`).join(""));
   const importing = spawn(process.execPath, [programPath, "import", file, "--data", data]);
   let stderr = "";
   importing.stderr.on("data", (text: Buffer) => (stderr += String(text)));
@@ -140,14 +140,14 @@ test("an import that a signal ends says truly how many were added, and how to go
   importing.kill("SIGHUP");
   assert.deepEqual(await ended, [1, null]);
   const [, count, line, command = ""] =
-    /: a signal has ended it; added the first (\d+) of 30000 animals, up to line (\d+), no others; to go on: (.*)\n$/.exec(stderr) ?? [];
+    /: a signal has ended it; added the first (\d+) of 60000 animals, up to line (\d+), no others; to go on: (.*)\n$/.exec(stderr) ?? [];
   assert.equal(Number(line), Number(count) + 1);
   const kept = (): string[] => readFileSync(join(data, "pets.jsonl"), "utf8").trimEnd().split("\n");
   assert.equal(kept().length, Number(count));
   const shell = command.replace("| animal-store", `| ${process.execPath} ${programPath}`); // Else as printed.
   assert.equal(spawnSync("sh", ["-c", shell], { cwd: temporaryFolder(context) }).status, 0);
   const names = kept().map((text) => (JSON.parse(text) as { name: string }).name);
-  assert.deepEqual(names, Array.from({ length: 30_000 }, (_, index) => `import ${index}`));
+  assert.deepEqual(names, Array.from({ length: 60_000 }, (_, index) => `import ${index}`));
 });
 
 test("an import beside a server under load that is killed anywhere leaves an intact prefix, and says how many", seeded(async (random, context) => {

@@ -3,7 +3,7 @@
  * what the model says. Method: worlds of a few hundred random steps with two keys; each decision is compared, whole,
  * with that of a model that keeps every instant and goes through all of them.
  *
- * LIMITS_STEPS sets how many steps (100,000 by default), SEED which.
+ * LIMITS_STEPS sets how many steps (50,000 by default), SEED which.
  */
 
 import assert from "node:assert/strict";
@@ -21,7 +21,7 @@ import type { SeededRandom } from "../support/seeded-random.ts";
 import { KeyModel } from "./limits-model.ts";
 import type { Expected } from "./limits-model.ts";
 
-const stepCount = Number(process.env["LIMITS_STEPS"] ?? 100_000);
+const stepCount = Number(process.env["LIMITS_STEPS"] ?? 50_000);
 const stepsPerWorld = 300;
 
 const second = 1_000;
