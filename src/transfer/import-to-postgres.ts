@@ -11,7 +11,7 @@ import { columnNames, columnsOf, petArray, recordOfJson } from "../postgres/pet-
 import { readLastId } from "../postgres/schema.ts";
 import type { Catalogue } from "../store/catalogue.ts";
 import { fileStatuses } from "../store/pet-line.ts";
-import type { FolderContent, PetsRead } from "./read-folder.ts";
+import type { DatedContent, FolderContent, PetsRead } from "./read-folder.ts";
 
 /** @throws {Error} the database has an animal or a key */
 export async function writeToDatabase(query: Query, content: FolderContent, clock: Clock): Promise<void> {
@@ -46,10 +46,7 @@ async function writePets(query: Query, { catalogue, replays }: PetsRead): Promis
   await insert(query, addText, petRows(catalogue, added));
   // If a hash was used again, the later request counts.
   const hashes = new Map(replays.map((replay) => [replay.idempotencyHash, replay]));
-  await insert(query, rememberText, Array.from(hashes.values(), ({ id, kind, statusIndex, version, ...replay }) => {
-    const rest = { hash: replay.idempotencyHash, is_change: kind !== "create", at: replay.atSeconds };
-    return `${rowStart(catalogue, id, statusIndex, version)},${JSON.stringify(rest).slice(1)}`;
-  }));
+  await insert(query, rememberText, onceRows(catalogue, hashes.values()));
   const isRemoved = ([id]: readonly [id: number, row: string]): boolean => catalogue.statusOf(id) === undefined;
   await insert(query, removeText, [...added].filter(isRemoved).map(([, row]) => row));
   await query("UPDATE animal_store.counter SET last = $1", [catalogue.lastId]);
@@ -84,6 +81,13 @@ function* petRows(catalogue: Catalogue, added: ReadonlyMap<number, string>): Gen
   for (let id = catalogue.next(1); id !== undefined; id = catalogue.next(id + 1)) {
     const start = rowStart(catalogue, id, catalogue.statusOf(id)!, catalogue.versionOf(id)); // `next` finds animals.
     yield `${start},"added":${added.get(id) ?? null}}`;
+  }
+}
+
+function* onceRows(catalogue: Catalogue, replays: Iterable<DatedContent>): Generator<string> {
+  for (const { id, kind, statusIndex, version, idempotencyHash: hash, atSeconds: at } of replays) {
+    const rest = JSON.stringify({ hash, is_change: kind !== "create", at });
+    yield `${rowStart(catalogue, id, statusIndex, version)},${rest.slice(1)}`;
   }
 }
 

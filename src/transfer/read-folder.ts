@@ -40,11 +40,11 @@ export async function readFolder(folder: string, done: string, options: Surround
   const [keyPath, petPath] = [join(folder, keyFileName), join(folder, petFileName)];
   // First: a start applies unbans and resets of keys.jsonl that these limits do not know, but not the reverse.
   const limits = await readWholeFile(disk, join(folder, limitsFileName));
-  const fault = limits && decodeSnapshot(limits);
-  if (typeof fault === "string") {
-    report(`left out ${limitsFileName}: it ${fault}; all limits start unused`, "warning");
+  const saved = limits && decodeSnapshot(limits);
+  if (typeof saved === "string") {
+    report(`left out ${limitsFileName}: it ${saved}; all limits start unused`, "warning");
   }
-  const limitsBytes = typeof fault === "string" ? undefined : limits;
+  const limitsBytes = typeof saved === "string" ? undefined : limits;
   const [keys, pets] = [await disk.openToRead(keyPath), await disk.openToRead(petPath)];
   try {
     const [keyBytesMax, petBytesMax] = [keys?.size() ?? 0, pets?.size() ?? 0];
