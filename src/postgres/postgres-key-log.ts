@@ -16,12 +16,11 @@ import { messageOf } from "../base/error-message.ts";
 import type { Report } from "../base/report.ts";
 import type { KeyLog } from "../keys/key-commands.ts";
 import { type KeyEvent, kindOf } from "../keys/key-events.ts";
-import { encodeKeyEvent } from "../keys/key-line.ts";
+import { decodeKeyText, encodeKeyEvent } from "../keys/key-line.ts";
 import { KeyError } from "../keys/key.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { DatabaseError } from "./database-error.ts";
 import { boundedRead, type Database, decisionMs, lockMs } from "./database.ts";
-import { KeyEventReader } from "./key-event-reader.ts";
 import type { Row } from "./pool.ts";
 
 export interface PostgresKeyLogOptions {
@@ -79,7 +78,9 @@ export class PostgresKeyLog implements KeyLog {
   /** The clock by which keys expire. */
   readonly clock: DatabaseClock;
   readonly #options: PostgresKeyLogOptions;
-  readonly #events: KeyEventReader;
+  /** The number of the last event that was applied, and its line. */
+  #seq = 0;
+  #lastLine: string | undefined;
   /** When the last poll had read all events, by performance.now(). */
   #readMs = -Infinity;
   #fault: string | undefined;
@@ -96,7 +97,6 @@ export class PostgresKeyLog implements KeyLog {
     this.#options = options;
     this.clock = new DatabaseClock(options.clock);
     this.keyring = new Keyring({ clock: this.clock, isCurrent: () => this.#isCurrent });
-    this.#events = new KeyEventReader(this.keyring);
   }
 
   get #isCurrent(): boolean {
@@ -104,7 +104,7 @@ export class PostgresKeyLog implements KeyLog {
   }
 
   get exists(): boolean {
-    return this.#events.seq > 0;
+    return this.#seq > 0;
   }
 
   async append(decide: () => KeyEvent | undefined): Promise<void> {
@@ -122,10 +122,10 @@ export class PostgresKeyLog implements KeyLog {
   /** Resolves to false if there are events on which this one was not decided. @throws {DatabaseError} */
   async #appendNext(event: KeyEvent): Promise<boolean> {
     const { database } = this.#options;
-    const seq = this.#events.seq + 1;
+    const seq = this.#seq + 1;
     const line = encodeKeyEvent(event).slice(0, -1);
     const grantedId = kindOf(event).lifts === undefined ? null : event.id;
-    const values = [seq, line, grantedId, this.#events.lastLine ?? null];
+    const values = [seq, line, grantedId, this.#lastLine ?? null];
     try {
       return isAppended(await database.attempt(appendText, values));
     } catch (error) {
@@ -192,13 +192,13 @@ export class PostgresKeyLog implements KeyLog {
   async #read(limitMs?: number): Promise<void> {
     const { database } = this.#options;
     for (let isWhole = false; !isWhole; ) {
-      const { seq: knownSeq, lastLine: knownLine } = this.#events;
+      const [knownSeq, knownLine] = [this.#seq, this.#lastLine];
       const sentMs = this.clock.monotonicMs();
       const rows = await database.attempt(readText(Math.max(0, knownSeq - 1), readMax), [], { limitMs });
       if (rows[0] !== undefined) {
         this.clock.set(Number(rows[0]["now_ms"]), sentMs);
       }
-      if (this.#events.lastLine !== knownLine) {
+      if (this.#lastLine !== knownLine) {
         continue; // Another poll has applied events meanwhile.
       }
       // The last event is read again, to see whether it is still the same.
@@ -206,21 +206,37 @@ export class PostgresKeyLog implements KeyLog {
         await this.#readAgain();
         break;
       }
-      this.#events.applyAll(rows);
+      rows.forEach((row) => this.#apply(Number(row["seq"]), String(row["line"])));
       isWhole = rows.length < readMax;
     }
     this.#readMs = performance.now();
   }
 
+  /** Applies an event if it is new, in its order, so that none is passed over. @throws {KeyError} */
+  #apply(seq: number, line: string): void {
+    if (seq <= this.#seq) {
+      return;
+    }
+    const reading = decodeKeyText(line);
+    const fault = seq !== this.#seq + 1
+      ? "the events before it are missing"
+      : reading.kind === "event" ? this.keyring.apply(reading.event) : reading.reason;
+    if (fault !== undefined) {
+      throw new KeyError("key_file_damaged", `Cannot read keys: key event ${seq} in the database: ${fault}`);
+    }
+    [this.#seq, this.#lastLine] = [seq, line];
+  }
+
   /** Until all events are read, the keys known so far work. @throws {KeyError} one cannot be read, or none is there */
   async #readAgain(): Promise<void> {
-    const knownLine = this.#events.lastLine;
+    const knownLine = this.#lastLine;
     const other = await PostgresKeyLog.open(this.#options);
     if (!other.exists) { // A restore makes the tables before it fills them.
       throw new KeyError("key_file_damaged", "Cannot read keys: there are no key events in the database any more");
     }
-    if (this.#events.lastLine === knownLine) {
-      this.#events.takeOver(other.#events);
+    if (this.#lastLine === knownLine) {
+      this.keyring.takeOver(other.keyring);
+      [this.#seq, this.#lastLine] = [other.#seq, other.#lastLine];
       const message = "key events were removed from the database or replaced there; all were read again";
       this.#options.report(message, "warning");
     }
