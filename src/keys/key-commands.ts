@@ -5,10 +5,10 @@
  * process.
  */
 
+import { setImmediate as eventLoopTurn } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 
 import type { Clock } from "../base/clock.ts";
-import { forEachYielding } from "../base/for-each-yielding.ts";
 import { SerialQueue } from "../base/serial-queue.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { type KeyEvent, kindOf } from "./key-events.ts";
@@ -45,6 +45,9 @@ export interface KeyCommandsOptions {
   readonly readLimits?: () => Promise<MemoryLimiter>;
 }
 
+/** So many are listed in a few milliseconds at most. */
+const keysPerTurn = 500;
+
 /** @internal */
 export class KeyCommands implements KeyDecider {
   /** Whether there was a log when this object was made, even an empty one. If not, this is a first start. */
@@ -67,7 +70,10 @@ export class KeyCommands implements KeyDecider {
     await this.#log.refresh?.();
     const limiter = await readLimits();
     const summaries: KeySummary[] = [];
-    await forEachYielding(this.keyring.list(), (key) => void summaries.push(summaryOf(key, limiter, clock.wallMs())));
+    for (const key of this.keyring.list()) {
+      summaries.push(summaryOf(key, limiter, clock.wallMs()));
+      await (summaries.length % keysPerTurn === 0 && eventLoopTurn());
+    }
     return summaries;
   }
 
