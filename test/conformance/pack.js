@@ -28,4 +28,6 @@ const [{ filename }] = JSON.parse(report);
 execFileSync("tar", ["-xzf", join(generated, filename), "-C", installed, "--strip-components=1"]);
 chmodSync(join(installed, "dist", "server.js"), 0o755);
 symlinkSync("../animal-store/dist/server.js", command);
-cpSync(join(root, "src", "manual", "recipes", "embedding"), join(generated, "embedding"), { recursive: true }); // They import what is here.
+for (const programs of [join(root, "src", "manual", "recipes", "embedding"), join(here, "embedding")]) {
+  cpSync(programs, join(generated, "embedding"), { recursive: true }); // They import what is here.
+}
