@@ -13,17 +13,20 @@ export type Reading<Value> = Validation<Value> | { readonly kind: "malformed"; r
  * repeated is a fault. `id` counts as unknown, since the service assigns it.
  */
 export function readNewPet(content: Uint8Array): Reading<NewPet> {
-  return readObject(content, "NewPet", validateNewPet);
+  return readObject<NewPet>(content, "NewPet", defaultPetStatus);
 }
 
 /** Reads a merge patch (RFC 7396), which sets at least one member, by the same rules. */
 export function readPetChange(content: Uint8Array): Reading<PetChange> {
-  return readObject(content, "PetChange", validatePetChange);
+  return readObject<PetChange>(content, "PetChange");
 }
 
-type Validate<Value> = (object: JsonObject, members: readonly JsonMember[], faults: Faults) => Value;
-
-function readObject<Value>(content: Uint8Array, schema: string, validate: Validate<Value>): Reading<Value> {
+/** @param absentStatus the status of a whole animal that names none; undefined for some members of an animal */
+function readObject<Value extends PetChange>(
+  content: Uint8Array,
+  schema: string,
+  absentStatus?: PetStatus,
+): Reading<Value> {
   const text = decodeUtf8(content);
   if (text === undefined) {
     return { kind: "malformed", message: "The body is not UTF-8." };
@@ -41,32 +44,19 @@ function readObject<Value>(content: Uint8Array, schema: string, validate: Valida
   if (members.length > Object.keys(value).length) {
     nameRepeated(members, faults);
   }
-  const valid = validate(value, members, faults);
-  return faults.count > 0 ? faults.invalid(`The body is not a valid ${schema}`) : { kind: "valid", value: valid };
+  const values = readValues(value, members, faults, absentStatus);
+  if (absentStatus === undefined && members.length === 0) {
+    faults.add("status", "is missing, as is every other property that can change: there must be one");
+  }
+  nameUnknown(members, schema, faults);
+  return faults.count > 0
+    ? faults.invalid(`The body is not a valid ${schema}`)
+    : { kind: "valid", value: values as Value }; // It has what the table says.
 }
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** If a function below adds a fault, what it returns is not used. */
-function validateNewPet(object: JsonObject, given: readonly JsonMember[], faults: Faults): NewPet {
-  const values = readValues(object, given, faults, defaultPetStatus);
-  nameUnknown(given, "NewPet", faults);
-  return values as NewPet; // It has what the table says.
-}
-
-function validatePetChange(object: JsonObject, given: readonly JsonMember[], faults: Faults): PetChange {
-  const values = readValues(object, given, faults);
-  if (given.length === 0) {
-    faults.add("status", "is missing, as is every other property that can change: there must be one");
-  }
-  nameUnknown(given, "PetChange", faults);
-  return values;
-}
-
-/**
- * A member whose value is undefined is missing.
- * @param absentStatus the status of a whole animal that names none; undefined for some members of an animal
- */
+/** A member whose value is undefined is missing. If this adds a fault, what it returns is not used. */
 function readValues(
   object: JsonObject,
   given: readonly JsonMember[],
