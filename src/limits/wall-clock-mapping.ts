@@ -25,8 +25,11 @@ export class WallClockMapping {
   /** Whole monotonic milliseconds. Each call checks for a step. */
   nowMs(): number {
     const monotonicMs = this.#clock.monotonicMs();
-    if (this.#isStep(monotonicMs, this.#clock.wallMs())) {
-      this.#measureAgain();
+    const wallMs = this.#clock.wallMs();
+    if (Math.abs(wallMs - monotonicMs - this.#differenceMs) > jitterMs) {
+      // The process may have paused between the two readings. Then the next call tells.
+      const hasPaused = this.#clock.monotonicMs() - monotonicMs >= 1;
+      void (hasPaused || this.#adopt(monotonicMs, wallMs));
     }
     return Math.floor(monotonicMs);
   }
@@ -38,20 +41,6 @@ export class WallClockMapping {
   /** Seconds since the Unix epoch, rounded up, so that the instant has come when that second begins. */
   unixSeconds(instantMs: number): number {
     return Math.ceil(this.toWallMs(instantMs) / 1_000);
-  }
-
-  /** The process may have paused between the two readings. If it does so again, the next call measures once more. */
-  #measureAgain(): void {
-    const monotonicMs = this.#clock.monotonicMs();
-    const wallMs = this.#clock.wallMs();
-    const hasPaused = this.#clock.monotonicMs() - monotonicMs >= 1;
-    if (!hasPaused && this.#isStep(monotonicMs, wallMs)) {
-      this.#adopt(monotonicMs, wallMs);
-    }
-  }
-
-  #isStep(monotonicMs: number, wallMs: number): boolean {
-    return Math.abs(wallMs - monotonicMs - this.#differenceMs) > jitterMs;
   }
 
   #adopt(monotonicMs: number, wallMs: number): void {
