@@ -58,14 +58,17 @@ export class Appender {
   readonly #path: string;
   readonly #report: Report;
   readonly #clock: Clock;
-  #lengthBytes: number;
-  #ended: string | undefined;
+  /** The length of the pieces that are on disk. Changed here only, as are the next two. */
+  lengthBytes: number;
+  /** Why nothing more is written; undefined while writing is possible. */
+  ended: string | undefined;
+  /** Whether the last attempt to write failed. */
+  isFailing = false;
   /** At most so many bytes of a failed piece may follow `lengthBytes`. They are cut before the next piece. */
   #excessBytesMax = 0;
   /** When the file was last checked. */
   #lookedMs = -Infinity;
-  #isFailing = false;
-  /** The last report about that, and when it was made. */
+  /** What was reported last, and when. */
   #isReportedFailing = false;
   #reportedMs = -Infinity;
   /** Waits until the next report may be made. */
@@ -78,22 +81,7 @@ export class Appender {
     this.#path = options.path;
     this.#report = options.report;
     this.#clock = options.clock ?? systemClock;
-    this.#lengthBytes = options.lengthBytes;
-  }
-
-  /** The length of the pieces that are on disk. */
-  get lengthBytes(): number {
-    return this.#lengthBytes;
-  }
-
-  /** Why nothing more is written; undefined while writing is possible. */
-  get ended(): string | undefined {
-    return this.#ended;
-  }
-
-  /** Whether the last attempt to write failed. */
-  get isFailing(): boolean {
-    return this.#isFailing;
+    this.lengthBytes = options.lengthBytes;
   }
 
   /** Never rejects. */
@@ -110,23 +98,23 @@ export class Appender {
     const writtenMs = this.#clock.monotonicMs();
     try {
       await this.#sync();
-      await this.#mustBeUnchanged(this.#lengthBytes + bytes.length);
+      await this.#mustBeUnchanged(this.lengthBytes + bytes.length);
     } catch (error) {
       this.#lookedMs = -Infinity;
-      if (this.#ended !== undefined) {
+      if (this.ended !== undefined) {
         return { kind: "unknown", reason: messageOf(error) };
       }
       // The piece is on disk, and a failed check does not prove another process. The next piece begins with a check.
     }
-    this.#lengthBytes += bytes.length;
+    this.lengthBytes += bytes.length;
     this.#noteFailing(false, `${this.#path} can be written again`);
     const times = { appendMs: writtenMs - startMs, syncMs: this.#clock.monotonicMs() - writtenMs };
     return { kind: "appended", times };
   }
 
   end(reason: string): void {
-    if (this.#ended === undefined) {
-      this.#ended = reason;
+    if (this.ended === undefined) {
+      this.ended = reason;
       this.#report(`${reason}; nothing more is written until a restart, which serves only what is there`, "warning");
     }
   }
@@ -135,9 +123,9 @@ export class Appender {
   checkUnchanged(): Promise<void> {
     return this.#queue.run(async () => {
       try {
-        await this.#mustBeUnchanged(this.#lengthBytes, this.#excessBytesMax);
+        await this.#mustBeUnchanged(this.lengthBytes, this.#excessBytesMax);
       } catch (error) {
-        if (this.#ended === undefined) {
+        if (this.ended === undefined) {
           this.#report(messageOf(error), "warning"); // The check itself failed.
         }
       }
@@ -151,14 +139,14 @@ export class Appender {
   }
 
   async #write(bytes: Uint8Array): Promise<WriteFailure | undefined> {
-    if (this.#ended !== undefined) {
-      return { kind: "absent", reason: this.#ended };
+    if (this.ended !== undefined) {
+      return { kind: "absent", reason: this.ended };
     }
     let hasBegun = false;
     try {
       await this.#cutExcess();
       if (this.#clock.monotonicMs() - this.#lookedMs > lookMsMax) {
-        await this.#mustBeUnchanged(this.#lengthBytes);
+        await this.#mustBeUnchanged(this.lengthBytes);
       }
       hasBegun = true;
       this.#excessBytesMax = bytes.length;
@@ -167,8 +155,8 @@ export class Appender {
       return undefined;
     } catch (error) {
       this.#lookedMs = -Infinity;
-      const reason = this.#ended ?? `${this.#path} cannot be written: ${messageOf(error)}`;
-      if (this.#ended === undefined) {
+      const reason = this.ended ?? `${this.#path} cannot be written: ${messageOf(error)}`;
+      if (this.ended === undefined) {
         this.#noteFailing(true, `${reason}; nothing can be added until writing works again`);
       }
       // If this piece has not begun, the bytes after the intact part belong to an earlier one. A cut that fails is
@@ -179,7 +167,7 @@ export class Appender {
   }
 
   #noteFailing(isFailing: boolean, message: string): void {
-    this.#isFailing = isFailing;
+    this.isFailing = isFailing;
     clearTimeout(this.#reportTimer);
     if (isFailing === this.#isReportedFailing) {
       return;
@@ -209,13 +197,13 @@ export class Appender {
   }
 
   async #cutExcess(): Promise<void> {
-    const excessBytes = this.#excessBytesMax > 0 ? (await this.#file.stat()).byteCount - this.#lengthBytes : 0;
+    const excessBytes = this.#excessBytesMax > 0 ? (await this.#file.stat()).byteCount - this.lengthBytes : 0;
     if (excessBytes > this.#excessBytesMax) {
       // Another process wrote some of them, perhaps behind a part of the piece: all of them stay.
       throw this.#ending(`${this.#path} has ${pluralize(excessBytes, "byte")} more than it should: ${otherProcess}`);
     }
     if (excessBytes > 0) {
-      await this.#file.truncate(this.#lengthBytes);
+      await this.#file.truncate(this.lengthBytes);
       await this.#sync();
     }
     this.#excessBytesMax = 0;
