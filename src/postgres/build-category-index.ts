@@ -1,7 +1,6 @@
 /**
- * Builds the index for categories in a database that has been migrated, while its instances serve. It is built
- * concurrently, so that nobody who writes waits for it. That may take long, and leaves an invalid index if it is cut
- * off.
+ * Builds the index for categories in a database that has been migrated: concurrently, so that nobody who writes waits
+ * for it. If that is cut off, it leaves an invalid index.
  *
  * Every instance looks until the index is valid, and begins if it is missing or invalid and nobody is at it. If two
  * begin at once, PostgreSQL ends one of them as the victim of a deadlock, and the next look finds what that has left.

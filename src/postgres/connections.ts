@@ -139,9 +139,15 @@ export class Connections {
     void Promise.allSettled(this.#opening).then(() => this.#pool.off("connect", this.#onConnect));
   }
 
+  /**
+   * The pool removes its own listener for errors before it hands a connection over, and one may come in the same packet
+   * as the end of the opening: without a listener it would end the process. So this one stays for the connection's
+   * life. A caller that waits for a statement learns of the error because its statement fails.
+   */
   readonly #onConnect = (client: PoolClient): void => {
     this.#openedMs.set(client, performance.now());
-    ignoreErrorsOf(client);
+    client.off("error", ignore);
+    client.on("error", ignore);
   };
 }
 
@@ -149,27 +155,14 @@ export class Connections {
 export async function within<Value>(limitMs: number, promise: Promise<Value>): Promise<Value> {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(noAnswer(limitMs)), limitMs);
+    const message = `no answer within ${Math.round(limitMs / 100) / 10} s`;
+    timer = setTimeout(() => reject(new TimeoutError(message)), limitMs);
   });
   try {
     return await Promise.race([promise, tooLate]);
   } finally {
     clearTimeout(timer);
   }
-}
-
-function noAnswer(limitMs: number): TimeoutError {
-  return new TimeoutError(`no answer within ${Math.round(limitMs / 100) / 10} s`);
-}
-
-/**
- * The pool removes its own listener before it hands a connection over, and an error may come in the same packet as the
- * end of the opening: without a listener it would end the process. So this one stays for the connection's life. A
- * caller that waits for a statement learns of the error because its statement fails.
- */
-function ignoreErrorsOf(client: PoolClient): void {
-  client.off("error", ignore);
-  client.on("error", ignore);
 }
 
 function ignore(): void {}

@@ -52,12 +52,6 @@ const otherNamesStates: ReadonlySet<string | undefined> = new Set(["26000", "42P
 /** Sends a statement of a transaction. */
 export type Query = (text: string, values?: unknown[], limitMs?: number) => Promise<readonly Row[]>;
 
-interface AttemptOptions {
-  readonly kind?: "read" | "write";
-  /** How long the answer may take. */
-  readonly limitMs?: number | undefined;
-}
-
 export class Database {
   readonly #refusals: Refusals;
   readonly #connections: Connections;
@@ -102,11 +96,14 @@ export class Database {
     return this.run(boundedRead(text), [], "read");
   }
 
-  /** Runs a statement once, even while the database is away: so it shows when the database is back. */
+  /**
+   * Runs a statement once, even while the database is away: so it shows when the database is back.
+   * @param kind as for `run` @param limitMs how long the answer may take
+   */
   async attempt(
     text: string,
     values: unknown[] = [],
-    { kind = "write", limitMs = statementMs }: AttemptOptions = {},
+    { kind = "write", limitMs = statementMs }: { kind?: "read" | "write"; limitMs?: number | undefined } = {},
   ): Promise<readonly Row[]> {
     const connections = this.#connections;
     if (kind === "write") {
