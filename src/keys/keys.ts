@@ -55,7 +55,10 @@ const planOptions = ["plan", "perMinute", "perDay"];
 /** A year: a bound for typing errors. */
 export const graceSecondsMax = 365 * 86_400;
 
-/** Every change may throw a KeyError with the code `key_file_damaged`. */
+/**
+ * A change rejects with a RangeError if what is given is invalid, and with a KeyError: `unknown_key`, `revoked_key`, or
+ * `key_file_damaged`.
+ */
 export class Keys {
   readonly #decider: KeyDecider;
   readonly #options: KeysOptions;
@@ -71,37 +74,26 @@ export class Keys {
     return this.#decider.list();
   }
 
-  /**
-   * Makes a key; on the Free plan if none is given.
-   * @throws {RangeError} the plan, its numbers, the label, the expiry or `readOnly` are invalid
-   */
+  /** Makes a key; on the Free plan if none is given. */
   async create(choice: KeyChoice = {}): Promise<NewSecret> {
     const { event, secret } = newKey(choice, this.#options);
     await this.#decider.change(event);
     return secret;
   }
 
-  /** Revokes a key for good. Resolves to false if it was revoked already. @throws {KeyError} `unknown_key` */
+  /** Revokes a key for good. Resolves to false if it was revoked already. */
   async revoke(id: string): Promise<boolean> {
     return this.#decider.change(this.#eventOf("revoked", id));
   }
 
-  /**
-   * Changes the key's plan. Resolves to false if it was on this plan already.
-   * @throws {RangeError} the plan is invalid
-   * @throws {KeyError} `unknown_key`, `revoked_key`
-   */
+  /** Changes the key's plan. Resolves to false if it was on this plan already. */
   async plan(id: string, choice: PlanChoice & { readonly plan: PlanName }): Promise<boolean> {
     checkNames("change", choice, planOptions);
     const plan = createPlan(choice.plan, choice);
     return this.#decider.change({ ...this.#eventOf("plan", id), plan });
   }
 
-  /**
-   * Gives the key another label; an empty one takes it off. Resolves to false if it had this label already.
-   * @throws {RangeError} the label is invalid
-   * @throws {KeyError} `unknown_key`, `revoked_key`
-   */
+  /** Gives the key another label; an empty one takes it off. Resolves to false if it had this label already. */
   async label(id: string, label: string): Promise<boolean> {
     return this.#decider.change({ ...this.#eventOf("label", id), label: checkedLabel(label) });
   }
@@ -110,8 +102,6 @@ export class Keys {
    * Gives the key another expiry, or none: then a key that has expired works again. Resolves to false if it had this
    * one already.
    * @param expires as in `KeyChoice`, or "never"
-   * @throws {RangeError} the expiry is invalid
-   * @throws {KeyError} `unknown_key`, `revoked_key`
    */
   async expire(id: string, expires: string | Date): Promise<boolean> {
     const event = this.#eventOf("expiry", id);
@@ -120,9 +110,8 @@ export class Keys {
   }
 
   /**
-   * Gives the key a new secret. The old ones work for another `graceSeconds` at most (default 0).
-   * @throws {RangeError} if `graceSeconds` is not an integer from 0 to `graceSecondsMax`
-   * @throws {KeyError} `unknown_key`, `revoked_key`, `expired_key`
+   * Gives the key a new secret. The old ones work for another `graceSeconds` at most: an integer from 0, the default,
+   * to `graceSecondsMax`. @throws {KeyError} `expired_key`, too
    */
   async rotate(id: string, options: { readonly graceSeconds?: number | undefined } = {}): Promise<NewSecret> {
     checkNames("rotate", options, ["graceSeconds"]);
@@ -140,12 +129,12 @@ export class Keys {
     return { id, key };
   }
 
-  /** Lifts the key's ban, if it has one. @throws {KeyError} `unknown_key`, `revoked_key` */
+  /** Lifts the key's ban, if it has one. */
   async unban(id: string): Promise<void> {
     await this.#decider.change(this.#eventOf("unbanned", id));
   }
 
-  /** Fills both windows, and forgets the key's bans. @throws {KeyError} `unknown_key`, `revoked_key` */
+  /** Fills both windows, and forgets the key's bans. */
   async reset(id: string): Promise<void> {
     await this.#decider.change(this.#eventOf("reset", id));
   }

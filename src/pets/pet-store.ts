@@ -2,8 +2,7 @@
  * The catalogue as the handlers know it, wherever animals are stored. A store returns JSON text, which is what the
  * client receives: parsing it only to print it again would be the largest cost of a request.
  *
- * Many calls are in progress at a time, and may settle in any order. Their arguments have been validated. Any error
- * besides those named here becomes a 500, and is reported to the operator. The service waits as long as a method takes.
+ * Many calls are in progress at a time, and may settle in any order. Their arguments have been validated.
  * `test/support/store-suites` tests every promise made here.
  */
 
@@ -128,9 +127,8 @@ export interface PetStore {
   /** False makes `/healthz` 503: while adding needs help from outside, and after `close()`. Must not throw. */
   isWritable(): boolean;
   /**
-   * Refuses further adds, changes and removals, and resolves when all in progress are settled and every resource is
-   * released. Closing twice is allowed. Afterwards each of them throws StorageUnavailableError; `get` and `list` still
-   * work or throw it too.
+   * Refuses further adds, changes and removals by StorageUnavailableError, and resolves when all in progress are
+   * settled, and every resource is released. Afterwards `get` and `list` still work or throw it too.
    */
   close(): Promise<void>;
 }

@@ -21,21 +21,12 @@
  *     at         = ',"at":' decimal
  *     checksum   = ',"crc":"' 8(lower-case hexadecimal digit) '"}'                    base/checksum.ts
  *
- * For instance, the second animal of the group that began with line 7, its sale, and the correction of its name:
- *
- *     {"id":8,"name":"Rex","categoryId":1,"status":"available","group":7,"crc":"de28c9af"}
- *     {"id":8,"status":"sold","line":9,"group":9,"crc":"3a6e553d"}
- *     {"id":8,"name":"Max","categoryId":1,"status":"sold","version":3,"line":10,"group":10,"at":1795262460,"crc":"…"}
- *
  * The file counts versions: the line of a create makes version 1 of the animal, and each one about it after that makes
  * one more, unless it says the version. A correction says it, so that release 3.0 refuses a file that has one, and
  * reads any other. An export says what counting would miss.
  *
- * A change to "removed" removes the animal: it is the last line about it. That word is in the file only, and no status
- * of the API.
- *
- * After a gap, `{"id":10,"after":8,…}`, there is no animal 9 or 10, and the next one is 11. Only a new file gets one:
- * pet-file-lines.ts.
+ * A change to "removed", which is no status of the API, is the last line about an animal. After a gap,
+ * `{"id":10,"after":8,…}`, there is no animal 9 or 10. Only a new file gets one (pet-file-lines.ts).
  *
  * `line` is the line's place in the file, from 1. `group` is that of the first line written with the same fdatasync. So
  * a file without changes has no `line`, and the `group` of an animal is the id of another. `once` is the idempotency
