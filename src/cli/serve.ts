@@ -119,7 +119,11 @@ async function begin(kept: Kept, asked: Asked): Promise<Running> {
   const opening = openService(options, { signal: stopping, publicPages, observers });
   const service = await opening.catch((error: unknown) => failStart(error, asked));
   const limits = { ...listenerLimits, idleMs: settings.idleSeconds * 1_000 };
-  const hasFastLane = settings.hasFastLane && hasKnownNode(report);
+  const laneFault = faultOfNode();
+  if (laneFault !== undefined && settings.hasFastLane) {
+    report(`the fast lane is off: ${laneFault}`, "warning");
+  }
+  const hasFastLane = settings.hasFastLane && laneFault === undefined;
   const listener = new Listener(service.pipeline, { limits, certificate: pair?.context, hasFastLane });
   const server = listener.server as TlsServer; // With a pair it is one.
   const tls = pair && new (await import("../tls/watch.ts")).TlsWatch(server, pair, systemClock, report);
@@ -140,15 +144,6 @@ async function rejectAtAbort(signal: AbortSignal): Promise<never> {
   signal.throwIfAborted();
   await once(signal, "abort");
   throw signal.reason;
-}
-
-/** Whether this Node, which may be newer than the program, is one that the fast lane can rely on. */
-function hasKnownNode(report: Report): boolean {
-  const fault = faultOfNode();
-  if (fault !== undefined) {
-    report(`the fast lane is off: ${fault}`, "warning");
-  }
-  return fault === undefined;
 }
 
 /** The observers, which are loaded only if they are turned on. */

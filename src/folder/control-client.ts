@@ -82,13 +82,8 @@ export async function send(disk: Disk, dataDir: string, action: ControlAction, c
   return { lines, isDone: end.done === true, failure: end.done === undefined ? decodeError(end) : undefined };
 }
 
-interface Received {
-  readonly text: string;
-  readonly isLate: boolean;
-}
-
 /** All that comes until the connection ends, or until nothing has come for `controlTimeoutMs`. */
-function receive(connection: Duplex): Promise<Received> {
+function receive(connection: Duplex): Promise<{ readonly text: string; readonly isLate: boolean }> {
   return new Promise((resolve) => {
     let text = "";
     const timer = setTimeout(() => {

@@ -13,13 +13,6 @@ import { send, workOrAsk } from "./control-client.ts";
 import { NotReadyError } from "./control-protocol.ts";
 import { openLockedFolder } from "./engine.ts";
 
-export interface FolderAdder {
-  /** Retries a batch while nothing of it was added. @throws {Error} it gave up, and nothing was added */
-  add(newPets: readonly NewPet[]): Promise<Added>;
-  /** Resolves when the folder is free, if this process held it. */
-  close(): Promise<void>;
-}
-
 /** How long a folder that another process held is left to its next owner, as in a restart. */
 const restartMs = 15_000;
 
@@ -27,7 +20,7 @@ const restartMs = 15_000;
 const readyMs = 120_000;
 
 /** Adds animals to a data folder. @param stopping ends waiting, with its reason */
-export function folderAdder(options: FolderSurroundings, stopping: AbortSignal): FolderAdder {
+export function folderAdder(options: FolderSurroundings, stopping: AbortSignal) {
   const { disk, clock, dataDir } = options;
   let engine: Engine | undefined; // Defined once this process holds the folder.
   let mayTakeFromMs = -Infinity;
@@ -45,7 +38,9 @@ export function folderAdder(options: FolderSurroundings, stopping: AbortSignal):
     return added;
   };
   return {
-    add: (newPets) => workOrAsk(() => work(newPets), () => ask(newPets), clock, readyMs),
+    /** Retries a batch while nothing of it was added. @throws {Error} it gave up, and nothing was added */
+    add: (newPets: readonly NewPet[]) => workOrAsk(() => work(newPets), () => ask(newPets), clock, readyMs),
+    /** Resolves when the folder is free, if this process held it. */
     close: async () => engine?.close(),
   };
 }

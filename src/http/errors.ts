@@ -49,11 +49,9 @@ const table = {
   ],
 } as const;
 
-type ErrorRow = readonly [status: number, message: string];
-
 export type ErrorCode = keyof typeof table;
 
-export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = table;
+export const errorTable: Readonly<Record<ErrorCode, readonly [status: number, message: string]>> = table;
 
 /** The content of an error response. `message` replaces the message of the table. */
 export function errorJson(code: ErrorCode, message: string = errorTable[code][1]): string {

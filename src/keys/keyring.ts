@@ -45,12 +45,6 @@ const missing: Authentication = { kind: "missing" };
 const invalid: Authentication = { kind: "invalid" };
 const unavailable: Authentication = { kind: "unavailable" };
 
-export interface KeyringOptions {
-  readonly clock: Clock;
-  /** Whether all keys are known here (default: they always are). */
-  readonly isCurrent?: () => boolean;
-}
-
 /** How many Authorization fields are cached: they take about 2 MB. */
 export const fieldsMax = 10_000;
 
@@ -79,7 +73,8 @@ export class Keyring {
   #credentials = new Map<string, Credential>();
   readonly #fields = new Map<string, Credential>();
 
-  constructor({ clock, isCurrent = () => true }: KeyringOptions) {
+  /** @param options `isCurrent` says whether all keys are known here (default: they always are) */
+  constructor({ clock, isCurrent = () => true }: { readonly clock: Clock; readonly isCurrent?: () => boolean }) {
     this.#clock = clock;
     this.#isCurrent = isCurrent;
   }
