@@ -21,7 +21,10 @@ interface Chunk {
   length: number;
 }
 
-/** A category's first chunk has the least capacity, and each one after it twice as much as the one before. */
+/**
+ * A category's first chunk has the least capacity. Each one behind it has twice as much as the one before, and so has
+ * the one in the place of a full chunk that another id comes into. One of the most capacity is cut in halves.
+ */
 const capacityMin = 8;
 const capacityMax = 512;
 /** So many ids take a few milliseconds. */
@@ -92,13 +95,20 @@ export class CategoryIndex {
     const index = Math.max(0, this.#indexOf(chunks, id));
     let chunk = chunks[index]!; // A category in the map has a chunk.
     if (chunk.length === chunk.capacity) {
-      const isBehind = this.#words[chunk.start + chunk.length - 1]! < id; // As a new animal is.
-      const upper = this.#createChunk(isBehind ? Math.min(2 * chunk.capacity, capacityMax) : chunk.capacity);
-      chunks.splice(index + 1, 0, upper);
-      if (!isBehind) {
-        this.#moveHalf(chunk, upper);
+      const other = this.#createChunk(Math.min(2 * chunk.capacity, capacityMax));
+      if (this.#words[chunk.start + chunk.length - 1]! < id) { // As that of a new animal is.
+        chunks.splice(index + 1, 0, other);
+        chunk = other;
+      } else if (other.capacity > chunk.capacity) {
+        this.#moveFrom(chunk, 0, other);
+        this.#release(chunk);
+        chunks[index] = other;
+        chunk = other;
+      } else {
+        this.#moveFrom(chunk, chunk.capacity >>> 1, other);
+        chunks.splice(index + 1, 0, other);
+        chunk = this.#words[other.start]! < id ? other : chunk;
       }
-      chunk = isBehind || this.#words[upper.start]! < id ? upper : chunk;
     }
     const place = this.#placeFrom(chunk, id);
     const end = chunk.start + chunk.length;
@@ -121,9 +131,7 @@ export class CategoryIndex {
     this.#words[chunk.start - 1 - statusIndex]!--;
     if (chunk.length === 0) {
       chunks.splice(index, 1);
-      const freed = this.#free.get(chunk.capacity) ?? [];
-      freed.push(chunk);
-      this.#free.set(chunk.capacity, freed);
+      this.#release(chunk);
     }
     if (chunks.length === 0) {
       this.#chunks.delete(category);
@@ -184,13 +192,19 @@ export class CategoryIndex {
     return { start, capacity, length: 0 };
   }
 
-  /** Moves the upper half of a full chunk to an empty one. */
-  #moveHalf(from: Chunk, to: Chunk): void {
+  /** Takes back a chunk that was emptied. */
+  #release(chunk: Chunk): void {
+    const freed = this.#free.get(chunk.capacity) ?? [];
+    freed.push(chunk);
+    this.#free.set(chunk.capacity, freed);
+  }
+
+  /** Moves the ids of a chunk from a place on to an empty one. */
+  #moveFrom(from: Chunk, place: number, to: Chunk): void {
     const words = this.#words;
-    const half = from.capacity >>> 1;
-    words.copyWithin(to.start, from.start + half, from.start + from.length);
-    to.length = from.length - half;
-    from.length = half;
+    words.copyWithin(to.start, from.start + place, from.start + from.length);
+    to.length = from.length - place;
+    from.length = place;
     for (const id of words.subarray(to.start, to.start + to.length)) {
       const statusIndex = this.#statusOf(id)!; // Each is an animal.
       words[from.start - 1 - statusIndex]!--;

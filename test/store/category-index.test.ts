@@ -186,6 +186,23 @@ test("of a million animals of a category the only one of a status is found in 5 
   }
 });
 
+for (const order of ["from the last to the first", "in any order"]) {
+  test(`the same when a million animals have come into the category one by one, ${order}`, seeded((random) => {
+    const [lastId, only] = [1_000_000, 999_999];
+    const index = new CategoryIndex(statusCount, (id) => (id === only ? 1 : 0));
+    const ids = Uint32Array.from({ length: lastId }, (_, place) => lastId - place);
+    for (let place = order === "in any order" ? lastId - 1 : 0; place > 0; place--) {
+      const other = random.integer(0, place);
+      [ids[place], ids[other]] = [ids[other] ?? 0, ids[place] ?? 0];
+    }
+    ids.forEach((id) => index.add(5, id, id === only ? 1 : 0));
+    const start = process.cpuUsage();
+    assert.equal(index.next(5, 1, 1), only);
+    const { user, system } = process.cpuUsage(start);
+    assert.ok(user + system < 5_000, `${user + system} us`);
+  }));
+}
+
 test("a category of which the last animal has gone takes no memory", () => {
   const index = new CategoryIndex(statusCount, () => 0);
   const before = heapBytes();
