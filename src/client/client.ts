@@ -250,7 +250,7 @@ export function errorOf({ status, text, field }: ApiResponse): AnimalStoreError 
   const seconds = Math.ceil(Number.isNaN(Number(after)) ? dateMs / 1_000 : Number(after));
   const retryAfter = seconds >= 0 ? seconds : undefined;
   const details = { status, requestId: withoutKeys(field("X-Request-Id") ?? "") || undefined, retryAfter };
-  const [, code, said] = errorPattern.exec(text) ?? [];
+  const [, code, said] = errorPattern.exec(text.slice(0, 65_536)) ?? []; // 16 MB would overflow the stack.
   if (said === undefined) {
     const message = `HTTP ${status}, but no response of an animal store: ${withoutKeys(text).slice(0, 200)}`;
     return new AnimalStoreError(message, { ...details, code: "unexpected_response" });

@@ -489,6 +489,7 @@ test("what is no response of the service says so, and the key goes to no other a
     { status: 404, text: '{"message":"no Route matched with those values"}' },
     { status: 200, text: '{"code":"x","message":"a "wrong" quotation","status":200}' },
     { status: 400, text: '{"code":"x","message":"a "wrong" quotation","status":400}' },
+    { status: 400, text: `{"code":"x","message":"${"a".repeat(32_000_000)}","status":400}` },
     { status: 301, text: "", fields: { Location: `${elsewhere.url}/pets` } },
     { status: 308, text: "", fields: { Location: `${elsewhere.url}/pets` } },
   ];
