@@ -4,7 +4,7 @@
  *
  * Every instance looks until the index is valid, and begins if it is missing or invalid and nobody is at it. If two
  * begin at once, PostgreSQL ends one of them as the victim of a deadlock, and the next look finds what that has left.
- * What is begun goes on if its instance ends: PostgreSQL does not notice that.
+ * What is begun goes on without a connection (`Database.begin`).
  */
 
 import { setTimeout as delay } from "node:timers/promises";
@@ -17,9 +17,14 @@ import type { Database } from "./database.ts";
 /** The pause between two looks is as long, or up to twice, at random, so that two instances seldom begin at once. */
 const pauseMs = 1_000;
 
+/** Building or dropping an index holds a lock of this mode, or waits for it. All roles see it; a vacuum has it, too. */
 const stateText = `SELECT CASE
   WHEN indisvalid THEN 'valid'
-  WHEN EXISTS (SELECT FROM pg_stat_progress_create_index WHERE relid = 'animal_store.pets'::regclass) THEN 'building'
+  WHEN EXISTS (
+    SELECT FROM pg_locks WHERE relation = 'animal_store.pets'::regclass AND mode = 'ShareUpdateExclusiveLock'
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+      AND pid NOT IN (SELECT pid FROM pg_stat_progress_vacuum)
+  ) THEN 'under way'
   WHEN indisvalid IS NULL THEN 'missing' ELSE 'invalid' END AS state
 FROM to_regclass('animal_store.${categoryIndexName}') AS index LEFT JOIN pg_index ON indexrelid = index`;
 
@@ -32,20 +37,14 @@ const steps: Readonly<Record<string, string>> = {
 export async function buildCategoryIndex(database: Database, report: Report, stopping: AbortSignal): Promise<void> {
   let isTold = false;
   let lastFault = "";
-  let step: Promise<void> | undefined;
-  const run = async (text: string): Promise<void> => {
-    try {
-      await database.runAlone(text, stopping);
-    } catch (error) {
-      const fault = `the index for categories could not be built: ${messageOf(error)}`;
-      if (fault !== lastFault && !stopping.aborted) {
-        report(fault, "warning");
-        lastFault = fault;
-      }
+  const tell = (reason: string): void => {
+    const fault = `the index for categories could not be built: ${reason}`;
+    if (fault !== lastFault && !stopping.aborted) {
+      report(fault, "warning");
+      lastFault = fault;
     }
-    step = undefined;
   };
-  while (!stopping.aborted) {
+  for (let lastState = "unknown"; !stopping.aborted; ) {
     const state = await database.read(stateText).then(([row]) => String(row?.["state"]), () => "unknown");
     if (state === "valid") {
       if (isTold) {
@@ -57,11 +56,14 @@ export async function buildCategoryIndex(database: Database, report: Report, sto
       report("the index for categories is being built: until it is, lists by category get 503");
       isTold = true;
     }
+    if (state === "invalid" && lastState === "under way") {
+      tell("the log of the database says why; it begins again");
+    }
+    lastState = state;
     const text = steps[state];
     if (text !== undefined) {
-      step ??= run(text);
+      await database.begin(text).catch((error: unknown) => tell(messageOf(error)));
     }
     await delay(pauseMs * (1 + Math.random()), undefined, { signal: stopping, ref: false }).catch(() => undefined);
   }
-  await step;
 }

@@ -11,7 +11,7 @@ import { messageOf } from "../base/error-message.ts";
 import type { Report } from "../base/report.ts";
 import { StorageUnavailableError } from "../pets/pet-store.ts";
 import { Connections, within } from "./connections.ts";
-import { DatabaseError, isRolledBack, isTimeout, isVictim, sqlState } from "./database-error.ts";
+import { DatabaseError, isRolledBack, isTimeout, isVictim, sqlState, TimeoutError } from "./database-error.ts";
 import { type DatabasePool, type PoolClient, type Row, sendReplicated } from "./pool.ts";
 import { Refusals } from "./refusals.ts";
 
@@ -38,10 +38,13 @@ export const setDurable = `set_config('client_min_messages', 'warning', true),
 export const boundedRead = (text: string): string =>
   `SELECT set_config('statement_timeout', '${readMs}', true), set_config('row_security', 'off', true); ${text}`;
 
+/** How long a statement that outlives its connection keeps it, for an error to arrive. */
+const beginMs = 500;
+
 /** A role may have bounds of its own, shorter than what a command takes. @param isLocal for the transaction alone */
 const setBounds = (value: "'0'" | "reset_val", isLocal: "true" | "false"): string =>
   `SELECT set_config(name, ${value}, ${isLocal}) FROM pg_settings
-    WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout')`;
+    WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout', 'client_connection_check_interval')`;
 
 const replicaState = "25006";
 const schemaMissingState = "3F000";
@@ -158,18 +161,25 @@ export class Database {
   }
 
   /**
-   * Runs a statement that can be in no transaction, and takes as long as it takes, until `end` is aborted. So the
-   * bounds that a role may have are lifted for the connection, which is closed when the statement has ended. Behind a
-   * pooler in transaction mode the statement may get another connection than that, and fail at its bounds. But mostly
-   * it gets the same one: the pooler uses next what was used last. For it the bounds are set again.
+   * Begins a statement that can be in no transaction, and resolves when it has ended, or after `beginMs`. PostgreSQL
+   * does not notice that its connection is closed then, and goes on: a statement of hours would keep it from requests,
+   * and if the network forgot it, nobody would learn of the end. The bounds that a role may have are lifted for the
+   * connection. Behind a pooler in transaction mode the statement may get another one than that, and fail at its
+   * bounds. But mostly it gets the same one: the pooler uses next what was used last. For it the bounds are set again.
    */
-  async runAlone(text: string, end: AbortSignal): Promise<void> {
+  async begin(text: string): Promise<void> {
     const client = await this.#connections.take();
     const send = (statement: string): Promise<unknown> => sendReplicated(client, { text: statement, values: [] });
-    const ended = new Promise<void>((resolve) => end.addEventListener("abort", () => resolve()));
-    try {
+    const run = async (): Promise<void> => {
       await send(setBounds("'0'", "false"));
-      await Promise.race([ended, send(text).finally(() => send(setBounds("reset_val", "false")))]);
+      await send(text).finally(() => send(setBounds("reset_val", "false")));
+    };
+    try {
+      await within(beginMs, run());
+    } catch (error) {
+      if (!(error instanceof TimeoutError)) {
+        throw error;
+      }
     } finally {
       client.release(true);
     }

@@ -13,6 +13,7 @@ import { always } from "../../build/test/support/store-suites/suite-steps.js";
 import { until } from "../../build/test/support/until.js";
 import { lock } from "./faults.js";
 import { skipPgBouncer, startPgBouncer } from "./pgbouncer.js";
+import { startProxy } from "./proxy.js";
 import { openPool, skip, skipFaults, startPostgres } from "./postgres-server.js";
 import { createOld } from "./release-3.0.js";
 
@@ -34,9 +35,9 @@ async function migrated(context, count = 0) {
   return url;
 }
 
-async function open(context, url) {
+async function open(context, url, options = {}) {
   const reports = [];
-  const pool = openPool(context, url, { connectionTimeoutMillis: 1_000 });
+  const pool = openPool(context, url, { connectionTimeoutMillis: 1_000, ...options });
   pool.on("error", () => undefined);
   const engine = await openPostgres({ pool, clock: systemClock, report: (message) => reports.push(message) });
   const closing = engine.close;
@@ -118,6 +119,44 @@ test("a building whose instance is closed goes on, and another instance leaves i
   await holder.release();
   await until("it is told", () => reports.length === 2);
   assert.deepEqual(reports, [begun, done]);
+});
+
+test("one connection serves while the index is built or dropped, and client_connection_check_interval ends neither", { skip }, async (context) => {
+  const url = await migrated(context);
+  await postgres.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET client_connection_check_interval = '100ms'`);
+  await postgres.query("CREATE INDEX pets_by_category ON animal_store.pets (category_id, status, id NULLS FIRST)", [], url);
+  await postgres.query("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'animal_store.pets_by_category'::regclass", [], url);
+  for (const statement of ["DROP", "CREATE"]) {
+    const holder = await lock(context, url, "UPDATE animal_store.pets SET name = name WHERE id = 2");
+    const { store, reports, close } = await open(context, url, { max: 1 });
+    const under = `query LIKE '${statement} INDEX CONCURRENTLY%' AND datname = current_database()`;
+    const pidsOf = (condition) => postgres.query(`SELECT pid FROM pg_stat_activity WHERE ${under} AND ${condition}`, [], url);
+    const running = await until(`${statement} waits`, async () => {
+      const pids = await pidsOf("query_start < now() - interval '5 seconds'");
+      return pids.length > 0 && pids;
+    });
+    const beganMs = performance.now();
+    assert.equal((await store.list({ ...ofCategory, categoryId: undefined })).json.startsWith(`[${rex}`), true);
+    assert.ok(performance.now() - beganMs < 500);
+    assert.deepEqual([reports, await pidsOf("true")], [[begun], running], "it is told once, and is under way once");
+    await holder.release();
+    await (statement === "DROP" ? close() : until("it is told", () => reports.includes(done)));
+    await until("it has ended", async () => (await pidsOf("state = 'active'")).length === 0);
+  }
+});
+
+test("a building that fails begins again, although the network has forgotten its connection", { skip: skipFaults }, async (context) => {
+  const url = await migrated(context);
+  const proxy = await startProxy(url);
+  context.after(() => proxy.stop());
+  const holder = await lock(context, url, "UPDATE animal_store.pets SET name = name WHERE id = 2");
+  const { store, reports } = await open(context, proxy.url);
+  await until("it waits", async () => (await indexOf(url)) === "invalid");
+  proxy.heal({ forget: true });
+  await postgres.query("SELECT pg_terminate_backend($1)", [await backendOf(url)]);
+  await holder.release();
+  await until("it is told", () => reports.includes(done));
+  assert.equal((await store.list(ofCategory)).json, `[${rex}]`);
 });
 
 test("three instances that start at once get one index, and nobody who writes waits for 0.5 s", { skip }, async (context) => {
