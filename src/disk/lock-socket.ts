@@ -14,7 +14,7 @@ import { basename, dirname, join, relative, resolve } from "node:path";
 import { codeOf } from "../base/error-message.ts";
 import type { Lock } from "./disk.ts";
 import { explain, RefusedError, undefinedIfAbsent } from "./file-errors.ts";
-import { refuseRoot, userName } from "./owner.ts";
+import { refuseRoot, refuseRootFile, userName } from "./owner.ts";
 
 const addressBytesMax = process.platform === "linux" ? 107 : 103;
 
@@ -98,6 +98,7 @@ export async function inFolderOf<Result>(
 ): Promise<Result> {
   const folder = dirname(resolve(path));
   await refuseRoot(folder);
+  await refuseRootFile(path);
   const shortest = Math.min(Buffer.byteLength(folder), Buffer.byteLength(relative("", folder)));
   const needsHandle = process.platform === "linux" && shortest + nameBytesReserved > addressBytesMax;
   const handle = needsHandle ? await fs.open(folder) : undefined;

@@ -17,7 +17,7 @@ import { pluralize } from "../base/pluralize.ts";
 import type { Disk, DiskFile } from "./disk.ts";
 import { explain, undefinedIfAbsent, withPath } from "./file-errors.ts";
 import { isLocked, lock, reach } from "./lock.ts";
-import { isRoot, refuseRoot } from "./owner.ts";
+import { isRoot, refuseRoot, refuseRootFile } from "./owner.ts";
 
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
 
@@ -113,6 +113,12 @@ function nodeFile(path: string, handle: FileHandle, { dev, ino, size }: fs.Stats
 /** Root follows no link: whoever can write to the folder may have made it. */
 async function openFile(path: string, flags: number): Promise<DiskFile> {
   const { handle, stats } = await openAtOnce(path, flags | (isRoot() ? O_NOFOLLOW : 0));
+  try {
+    await refuseRootFile(path, stats);
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
   return nodeFile(path, handle, stats);
 }
 

@@ -6,7 +6,7 @@
 import type { Stats } from "node:fs";
 import { lstat, readFile, readlink, stat } from "node:fs/promises";
 import { userInfo } from "node:os";
-import { dirname, relative, resolve, sep } from "node:path";
+import { dirname, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** How many links are followed, as on Linux. */
@@ -19,25 +19,45 @@ const linksMax = 40;
  */
 export async function refuseRoot(path: string): Promise<void> {
   if (isRoot()) {
-    const program = await stat(fileURLToPath(new URL("../../package.json", import.meta.url))).catch(() => undefined);
-    await lookAlong(resolve(path), program, linksMax);
+    const program = await programStats();
+    let place: string = sep; // Without links, so that ".." leads where it does for the kernel.
+    let names = resolve(path).split(sep);
+    for (let linkCount = 0; names.length > 0 && linkCount <= linksMax; ) {
+      const [name = "", ...rest] = names;
+      const part = resolve(place, name);
+      const found = await lstat(part).catch(() => undefined);
+      if (found === undefined) {
+        return; // Root makes the rest, or fails by the same error.
+      }
+      await mustBeSafe(part, found, program);
+      if (found.isSymbolicLink()) {
+        const target = await readlink(part);
+        linkCount += 1;
+        place = target.startsWith(sep) ? sep : place;
+        names = [...target.split(sep), ...rest];
+      } else {
+        [place, names] = [part, rest];
+      }
+    }
   }
 }
 
-async function lookAlong(path: string, program: Stats | undefined, linksLeft: number): Promise<void> {
-  const names = path.split(sep);
-  for (let count = 1; count <= names.length; count++) {
-    const part = names.slice(0, count).join(sep) || sep;
-    const found = await lstat(part).catch(() => undefined);
-    if (found === undefined) {
-      return; // Root makes the rest, or fails by the same error.
-    }
-    await mustBeSafe(part, found, program);
-    if (found.isSymbolicLink()) {
-      const target = resolve(dirname(part), await readlink(part), relative(part, path));
-      return linksLeft > 0 ? lookAlong(target, program, linksLeft - 1) : undefined;
-    }
+/**
+ * In a folder where others can make files, as in /tmp, another user may have made this one before root did. Elsewhere
+ * its owner does not matter: the copies of a backup may belong to the user of the service.
+ * @param opened of an open file, so that no other one can take its place
+ * @throws {Error} this process is root, and the file is another user's in such a folder
+ */
+export async function refuseRootFile(path: string, opened?: Stats): Promise<void> {
+  const folder = isRoot() ? await stat(dirname(path)).catch(() => undefined) : undefined;
+  if (folder !== undefined && (folder.mode & writableByOthers) !== 0) {
+    const found = opened ?? (await lstat(path).catch(() => undefined));
+    await (found && mustBeSafe(resolve(path), found, await programStats()));
   }
+}
+
+async function programStats(): Promise<Stats | undefined> {
+  return stat(fileURLToPath(new URL("../../package.json", import.meta.url))).catch(() => undefined);
 }
 
 async function mustBeSafe(part: string, found: Stats, program: Stats | undefined): Promise<void> {

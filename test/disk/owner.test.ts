@@ -4,7 +4,9 @@
  */
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { chmodSync, chownSync, cpSync, lchownSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 
@@ -39,6 +41,14 @@ const doings: Readonly<Record<string, (home: string) => void>> = {
     cpSync(join(home, "shop/data"), join(home, "away/inner/data"), { recursive: true });
     rmSync(join(home, "shop"), { recursive: true });
     symlinkSync(join(home, "away/inner"), join(home, "shop"));
+    chownSync(join(home, "away"), guest, guest);
+  },
+  "root's own link leads up from where another one leads, which is another user's": (home) => {
+    mkdirSync(join(home, "away/inner"), { recursive: true });
+    cpSync(join(home, "shop/data"), join(home, "away/data"), { recursive: true });
+    rmSync(join(home, "shop/data"), { recursive: true });
+    symlinkSync(join(home, "away/inner"), join(home, "shop/inner"));
+    symlinkSync("inner/../data", join(home, "shop/data"));
     chownSync(join(home, "away"), guest, guest);
   },
   "others may replace what is in the folder": (home) => chmodSync(join(home, "shop/data"), 0o777),
@@ -86,6 +96,24 @@ test("root works in its own folder, by its own links, and in a sticky folder lik
     assert.equal((await runHere(["--port", "0", "--data", data])).code, 0, data);
     assert.equal((await runHere(["import", join(home, "animals"), "--data", data])).code, 0, data);
   }
+});
+
+test("in a sticky folder root uses no file or socket that another user has made there", { skip }, async (context) => {
+  const data = temporaryFolder(context);
+  assert.equal((await runHere(["keys", "create", "--data", data])).code, 0);
+  await runHere(["import", "data/sample.jsonl", "--data", data]);
+  chmodSync(data, 0o1777);
+  for (const [name, command] of [["pets.jsonl", "check"], ["keys.jsonl", "keys list"], ["keys.jsonl", "keys create"]] as const) {
+    chownSync(join(data, name), guest, guest);
+    const { stdout, stderr } = await runHere([...command.split(" "), "--data", data]);
+    assert.match(stdout + stderr, new RegExp(`${name} belongs to user`), command);
+    chownSync(join(data, name), 0, 0);
+  }
+  const socket = createServer().listen(join(data, "server.lock"));
+  await once(socket, "listening");
+  chownSync(join(data, "server.lock"), guest, guest);
+  assert.match((await runHere(["keys", "create", "--data", data])).stderr, /server.lock belongs to user/);
+  socket.close();
 });
 
 test("root works in the place of the user to whom the program belongs, as in a checkout, and of nobody else", { skip }, async (context) => {
