@@ -15,6 +15,7 @@ import { idempotencyHashCharacters } from "../store/idempotency-table.ts";
 import {
   createPetLine, fileStatuses, type LineContent, type PetLine, petLineBytesMax, readPetLine, removedIndex,
 } from "../store/pet-line.ts";
+import { Versions } from "../store/versions.ts";
 import type { PetFileLines } from "./pet-file-lines.ts";
 
 /** The shortest line. */
@@ -24,7 +25,7 @@ const lineBytesMin = '{"id":1,"status":"sold","line":2,"group":2'.length + check
  * Yields the bytes of the new file.
  * @param lines the lines of the new file, none so far
  * @param say called with each loss, in words
- * @throws {Error} lines are not in the order of their numbers, or a newer release wrote one
+ * @throws {Error} lines are not in the order of their numbers or versions, or a newer release wrote one
  */
 export async function* salvagePets(
   file: ReadableFile,
@@ -33,6 +34,7 @@ export async function* salvagePets(
 ): AsyncGenerator<Uint8Array> {
   const line = createPetLine();
   const present = new HierarchicalBitSet();
+  const versions = new Versions();
   let [lastNumber, endOffset] = [0, 0];
   let [lostCount, lostIdCount, changeCount] = [0, 0, 0]; // The first two since the last animal or gap.
   const loseIds = (id: number, what: string): void => {
@@ -53,10 +55,8 @@ export async function* salvagePets(
     const { id, kind, after, statusIndex, atSeconds } = line;
     const isChange = kind === "change" || kind === "correction";
     const place = `the line with number ${line.number}, at byte ${found.offset},`;
-    if (line.number <= lastNumber || (!isChange && id <= lines.lastId)) {
-      const reason = "stands behind a later one: lines were moved or doubled, or two histories are mixed";
-      throw new Error(`${place} ${reason}. Cut out of a copy what is wrong, and salvage that`);
-    }
+    const knownVersion = isChange ? versions.of(id) : 0; // Less than it was, if lines are lost that made others.
+    mustFollow(line, isChange, place, { number: lastNumber, id: lines.lastId, version: knownVersion });
     if (line.number > lastNumber + 1) {
       say(`lost: ${rangeOf("line", lastNumber, line.number - 1)}, in bytes ${endOffset} to ${found.offset}`);
     }
@@ -79,6 +79,7 @@ export async function* salvagePets(
     if (kind === "gap") {
       lines.skipTo(id);
     } else {
+      versions.set(id, line.version || knownVersion + 1);
       lines.add(contentOf(found, line), atSeconds);
     }
     if (lines.isFull) {
@@ -111,6 +112,21 @@ function isPetLine({ view, start, end, offset }: FoundLine, line: PetLine): bool
     throw new Error(`byte ${offset}: ${fault.reason}`);
   }
   return fault === undefined;
+}
+
+/** @param last the last number and id, and the animal's last version @throws {Error} the line breaks the order */
+function mustFollow(
+  { number, id, version }: PetLine,
+  isChange: boolean,
+  place: string,
+  last: Readonly<Pick<PetLine, "number" | "id" | "version">>,
+): void {
+  const isBehind = number <= last.number || (!isChange && id <= last.id);
+  if (isBehind || (version > 0 && version < last.version)) {
+    const breach = isBehind ? "stands behind a later one" : `has version ${version} after version ${last.version}`;
+    const reason = "lines were moved or doubled, or two histories are mixed";
+    throw new Error(`${place} ${breach}: ${reason}. Cut out of a copy what is wrong, and salvage that`);
+  }
 }
 
 function rangeOf(noun: string, after: number, last: number): string {

@@ -112,6 +112,15 @@ test("lines that are moved or doubled, or of two histories, are told, and nothin
   }
 });
 
+test("a line that says an earlier version than one before it is of another history: it is told, and nothing is written", async () => {
+  const corrected = (number: number, version: number): string => lineWithChecksum(
+    `{"id":1,"name":"Tom","categoryId":1,"status":"sold","version":${version},"line":${number},"group":${number},"at":9}`);
+  const history = [tom(1, 1), corrected(2, 2), sale(3, 1)];
+  assert.deepEqual((await salvage(Buffer.from([...history, corrected(4, 4)].join("")))).reports, []);
+  const mixed = /^Error: the line with number 5, at byte \d+, has version 2 after version 3: .*two histories are mixed\. Cut out of a copy /;
+  await assert.rejects(salvage(Buffer.from([...history, corrected(5, 2)].join(""))), mixed);
+});
+
 test("line ends of Windows, a byte order mark, blank lines and a missing last newline are no loss", async () => {
   const { content } = await salvage(log);
   const text = log.toString();
