@@ -95,14 +95,14 @@ export class Connections {
     const firstMs = beganMs + (this.isAvailable ? requestMs : awayTryMs);
     for (let untilMs = firstMs; untilMs + lookMs < endMs; untilMs += lookMs) {
       try {
-        return await within(untilMs - performance.now(), opening);
+        return await within(untilMs - performance.now(), opening, untilMs - beganMs);
       } catch (error) {
         if (!(error instanceof TimeoutError) || !this.isAvailable) {
           throw error;
         }
       }
     }
-    return within(endMs - performance.now(), opening);
+    return within(endMs - performance.now(), opening, endMs - beganMs);
   }
 
   noteSent(): void {
@@ -151,11 +151,14 @@ export class Connections {
   };
 }
 
-/** Rejects if the promise takes longer than the limit. What becomes of the promise is then ignored. */
-export async function within<Value>(limitMs: number, promise: Promise<Value>): Promise<Value> {
+/**
+ * Rejects if the promise takes longer than the limit. What becomes of the promise is then ignored.
+ * @param waitedMs what the error says, if the wait began earlier
+ */
+export async function within<Value>(limitMs: number, promise: Promise<Value>, waitedMs = limitMs): Promise<Value> {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<never>((_resolve, reject) => {
-    const message = `no answer within ${Math.round(limitMs / 100) / 10} s`;
+    const message = `no answer within ${Math.round(waitedMs / 100) / 10} s`;
     timer = setTimeout(() => reject(new TimeoutError(message)), limitMs);
   });
   try {

@@ -145,6 +145,21 @@ test("a statement that gets no answer fails alone while others get theirs", { sk
   database.close();
 });
 
+test("a request that finds its connections refused and then silent says for how long it has waited", async () => {
+  const pool = newPool();
+  const database = new Database(pool, () => undefined);
+  await database.run("SELECT 1");
+  const silentMs = performance.now() + 1_000;
+  pool.connect = async () => {
+    if (performance.now() > silentMs) {
+      await new Promise(() => undefined);
+    }
+    throw new Error("connection refused");
+  };
+  await assert.rejects(database.run("SELECT 1"), /^DatabaseError: no answer within 3.3 s$/);
+  database.close();
+});
+
 test("a statement that is rolled back twice for others is told, as with another isolation level", async () => {
   const pool = newPool();
   const reports = [];
