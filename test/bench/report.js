@@ -46,9 +46,6 @@ export function processorTable(results, contenders) {
 /**
  * What the project's README shows: what clients do, and the best Fastify, which has group commit where it writes. The
  * number by the clock and the p99 are of writes only, since there the disk decides.
- *
- * @param {readonly Result[]} results
- * @param {{ reader: Named, writer: Named }} peer
  */
 export function usersTable(results, { reader, writer }) {
   const shown = ["W3", "W1R", "W4i", "W7", "W5"].flatMap((id) => results.find(({ workload }) => workload.id === id) ?? []);
