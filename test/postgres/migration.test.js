@@ -343,18 +343,15 @@ for (const [what, statement] of [
   ["that is prepared", "UPDATE animal_store.once SET at = at; PREPARE TRANSACTION 'forgotten'"],
   ["that lets nobody write", "LOCK TABLE animal_store.pets, animal_store.once, animal_store.limits, animal_store.key_events IN EXCLUSIVE MODE"],
 ]) {
-  test(`a start waits for a transaction ${what}, whatever statement_timeout is, and nobody waits for it for 0.5 s`, { skip: skipFaults }, async (context) => {
+  test(`a start waits for a transaction ${what}, whatever statement_timeout is, and nobody waits for it`, { skip: skipFaults }, async (context) => {
     const url = await createOld(postgres);
-    await postgres.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET statement_timeout = '500ms'`);
+    await postgres.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET statement_timeout = '2s'`); // Who waits for the holder fails.
     const holder = await lock(context, url, statement);
     const pool = openPool(context, url);
     let isOver = false;
-    let slowestMs = 0;
     const repeat = async (text) => {
       for (const beganMs = performance.now(); !isOver && performance.now() < beganMs + 1_000; ) {
-        const sentMs = performance.now();
         await pool.query(text);
-        slowestMs = Math.max(slowestMs, performance.now() - sentMs);
       }
     };
     const write = `SELECT animal_store.change_statuses(gen_random_uuid(), '{1}', '{sold}', '{sold pending available}', '{NULL}')`;
@@ -365,7 +362,6 @@ for (const [what, statement] of [
     isOver = true;
     await (/PREPARE/.test(statement) ? postgres.query("ROLLBACK PREPARED 'forgotten'", [], url) : holder.release());
     await migrating;
-    assert.ok(slowestMs < 500, `${slowestMs} ms`);
   });
 }
 
