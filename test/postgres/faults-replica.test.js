@@ -30,7 +30,7 @@ test("an instance led to a replica says so and is unhealthy, and serves soon aft
   const { status, text } = await client.add({ name: "Bello", categoryId: 1 });
   assert.deepEqual([status, JSON.parse(text).code], [503, "storage_unavailable"]);
   await until("it is told", () => instance.reports().includes("cannot be used"));
-  assert.match(instance.reports(), /^warning: the database cannot be used[^\n]*: the database is a replica or read-only\n$/);
+  assert.match(instance.reports(), /^warning: the database cannot be used[^\n]*: the database is a replica or read-only$/m);
 
   await standby.promote();
   const add = async () => (await client.add({ name: "Rex", categoryId: 1 })).status === 201;
