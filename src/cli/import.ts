@@ -37,7 +37,7 @@ export async function importAnimals(
     throw new UsageError("Cannot import: name one JSON-lines file, or - for standard input");
   }
   const storage = readStorage(values, terminal.environment);
-  if (statSync(operand, { throwIfNoEntry: false })?.isDirectory() === true) {
+  if (operand !== "-" && statSync(operand, { throwIfNoEntry: false })?.isDirectory() === true) {
     if (storage.kind === "folder") {
       throw new UsageError(`Cannot import ${operand}: it is a folder; to move it, name a database with --database`);
     }

@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import { spawnSync, type SpawnSyncReturns } from "node:child_process";
-import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 
@@ -75,11 +75,12 @@ test("import shows its progress on a terminal, and nowhere else", async (context
 });
 
 test("import - validates all of standard input before it adds the animals, and leaves no file behind", async (context) => {
-  const folder = temporaryFolder(context);
+  const [folder, cwd] = [temporaryFolder(context), temporaryFolder(context)];
+  mkdirSync(join(cwd, "-")); // A folder of this name is not meant.
   const good = '{"name":"Rex","categoryId":1}\n'.repeat(5_000); // More than a pipe holds.
   const importing = (input: string): SpawnSyncReturns<string> => {
     const args = [programPath, "import", "-", "--data", join(folder, "data")];
-    return spawnSync(process.execPath, args, { input, encoding: "utf8", env: { ...process.env, TMPDIR: folder } });
+    return spawnSync(process.execPath, args, { cwd, input, encoding: "utf8", env: { ...process.env, TMPDIR: folder } });
   };
   const refused = importing(`${good}{"name":""}\n`);
   assert.deepEqual([refused.status, refused.stdout], [1, ""]);
