@@ -21,8 +21,8 @@ import { type DatedContent, type FolderContent, type PetsRead, readFolder } from
 export async function exportFolder(folder: string, target: string, options: Surroundings): Promise<FolderContent> {
   const { disk } = options;
   const content = await readFolder(folder, "exported", options);
-  const { keyBytes, limitsBytes, pets } = content;
-  for (const [name, bytes] of [[keyFileName, keyBytes], [limitsFileName, limitsBytes]] as const) {
+  const { keyBytes, limits, pets } = content;
+  for (const [name, bytes] of [[keyFileName, keyBytes], [limitsFileName, limits?.bytes]] as const) {
     await (bytes && writeFile(disk, join(target, name), [bytes]));
   }
   await (pets && writeFile(disk, join(target, petFileName), piecesOf(pets)));

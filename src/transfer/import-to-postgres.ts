@@ -2,7 +2,7 @@
 
 import type { Clock } from "../base/clock.ts";
 import { pluralize } from "../base/pluralize.ts";
-import { decodeSnapshot, restoreLimits } from "../folder/limits-file.ts";
+import { restoreLimits } from "../folder/limits-file.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import type { Query } from "../postgres/database.ts";
 import { onceAge } from "../postgres/functions.ts";
@@ -22,9 +22,8 @@ export async function writeToDatabase(query: Query, content: FolderContent, cloc
   // If somebody makes a key meanwhile, one transaction waits, and finds that the number of its event is taken.
   await query(appendText, [keyLines]);
   const limiter = new MemoryLimiter({ clock });
-  const limits = content.limitsBytes && decodeSnapshot(content.limitsBytes);
-  if (typeof limits === "object") {
-    restoreLimits(limiter, limits);
+  if (content.limits !== undefined) {
+    restoreLimits(limiter, content.limits.saved);
   }
   await writeLimits(query, limiter);
   const lastId = await readLastId(query);

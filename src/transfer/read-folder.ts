@@ -9,9 +9,9 @@ import { textOf } from "../base/checksum.ts";
 import { reportProgress } from "../base/clock.ts";
 import type { Report } from "../base/report.ts";
 import type { Surroundings } from "../disk/disk.ts";
-import { type ReadableFile, readBytes, readWholeFile, upTo } from "../disk/file-bytes.ts";
+import { fileOf, type ReadableFile, readBytes, readWholeFile, upTo } from "../disk/file-bytes.ts";
 import { applyKeyLines, keyFileName } from "../folder/key-file.ts";
-import { decodeSnapshot, limitsFileName } from "../folder/limits-file.ts";
+import { decodeSnapshot, limitsFileName, type SavedLimits } from "../folder/limits-file.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { damageText, type LogEnd, tornText } from "../log/reader.ts";
 import { petStatuses } from "../pets/pet.ts";
@@ -27,7 +27,7 @@ export const transferredFileNames: readonly string[] = [keyFileName, limitsFileN
 export interface FolderContent {
   readonly keyring: Keyring;
   readonly keyBytes: Buffer | undefined;
-  readonly limitsBytes: Buffer | undefined;
+  readonly limits: { readonly bytes: Buffer; readonly saved: SavedLimits } | undefined;
   readonly pets: PetsRead | undefined;
 }
 
@@ -39,20 +39,20 @@ export async function readFolder(folder: string, done: string, options: Surround
   const { disk, clock, report } = options;
   const [keyPath, petPath] = [join(folder, keyFileName), join(folder, petFileName)];
   // First: a start applies unbans and resets of keys.jsonl that these limits do not know, but not the reverse.
-  const limits = await readWholeFile(disk, join(folder, limitsFileName));
-  const saved = limits && decodeSnapshot(limits);
+  const bytes = await readWholeFile(disk, join(folder, limitsFileName));
+  const saved = bytes && decodeSnapshot(bytes);
   if (typeof saved === "string") {
     report(`left out ${limitsFileName}: it ${saved}; all limits start unused`, "warning");
   }
-  const limitsBytes = typeof saved === "string" ? undefined : limits;
+  const limits = bytes !== undefined && typeof saved === "object" ? { bytes, saved } : undefined;
   const [keys, pets] = [await disk.openToRead(keyPath), await disk.openToRead(petPath)];
   try {
     const [keyBytesMax, petBytesMax] = [keys?.size() ?? 0, pets?.size() ?? 0];
     const keyring = new Keyring({ clock });
-    const keyEnd = keys && intactPart(keyPath, await applyKeyLines(upTo(keys, keyBytesMax), keyring), done, report);
-    const keyBytes = keys && (await readBytes(keys, keyEnd?.lengthBytes ?? 0));
+    const keyLog = keys && (await readBytes(keys, keyBytesMax));
+    const keyEnd = keyLog && intactPart(keyPath, await applyKeyLines(fileOf(keyLog), keyring), done, report);
     const petsRead = pets && (await readPets(petPath, upTo(pets, petBytesMax), done, options));
-    return { keyring, keyBytes, limitsBytes, pets: petsRead };
+    return { keyring, keyBytes: keyLog?.subarray(0, keyEnd?.lengthBytes), limits, pets: petsRead };
   } finally {
     await keys?.close();
     await pets?.close();
