@@ -61,13 +61,13 @@ export class Connections {
   /** @throws {DatabaseError} none can be had */
   async take(): Promise<PoolClient> {
     const beganMs = performance.now();
-    const endMs = beganMs + this.#connectMs + lookMs; // The pool's own error says more.
+    const longestMs = this.#connectMs + lookMs; // The pool's own error says more.
     for (;;) {
       const opening = this.#pool.connect();
       this.#opening.add(opening);
       opening.finally(() => this.#opening.delete(opening)).catch(ignore);
       try {
-        const client = await this.#opened(opening, beganMs, endMs);
+        const client = await this.#opened(opening, beganMs, longestMs);
         if (!this.#openedMs.has(client)) {
           this.#onConnect(client); // The pool opened it before this object was made.
         }
@@ -81,7 +81,7 @@ export class Connections {
           this.#refusals.report("a connection", "connection", error);
         }
         const isHopeful = this.#hasAnswered && this.isAvailable;
-        const isOver = performance.now() + connectPauseMs >= Math.min(endMs, beganMs + requestMs);
+        const isOver = performance.now() + connectPauseMs >= beganMs + Math.min(longestMs, requestMs);
         if (!isHopeful || error instanceof TimeoutError || isOver) {
           throw new DatabaseError("none", error);
         }
@@ -91,18 +91,19 @@ export class Connections {
   }
 
   /** Slow is not away: while others are answered, a connection may take as long as the pool allows. */
-  async #opened(opening: Promise<PoolClient>, beganMs: number, endMs: number): Promise<PoolClient> {
-    const firstMs = beganMs + (this.isAvailable ? requestMs : awayTryMs);
-    for (let untilMs = firstMs; untilMs + lookMs < endMs; untilMs += lookMs) {
+  async #opened(opening: Promise<PoolClient>, beganMs: number, longestMs: number): Promise<PoolClient> {
+    const opened = (waitMs: number) => within(beganMs + waitMs - performance.now(), opening, waitMs);
+    const firstMs = this.isAvailable ? requestMs : awayTryMs;
+    for (let waitMs = firstMs; waitMs + lookMs < longestMs; waitMs += lookMs) {
       try {
-        return await within(untilMs - performance.now(), opening, untilMs - beganMs);
+        return await opened(waitMs);
       } catch (error) {
         if (!(error instanceof TimeoutError) || !this.isAvailable) {
           throw error;
         }
       }
     }
-    return within(endMs - performance.now(), opening, endMs - beganMs);
+    return opened(longestMs);
   }
 
   noteSent(): void {
