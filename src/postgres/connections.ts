@@ -31,7 +31,7 @@ const connectPauseMs = 50;
 export class Connections {
   readonly #pool: DatabasePool;
   /** How long a new or free connection may take. */
-  readonly #connectMs: number;
+  readonly #longestMs: number;
   readonly #refusals: Refusals;
   #report: Report;
   /** When the first statement was sent after the last answer; undefined if none was. By performance.now(). */
@@ -47,7 +47,8 @@ export class Connections {
   /** @param report takes a line when the database is away, and when it is back */
   constructor(pool: DatabasePool, report: Report, refusals: Refusals) {
     this.#pool = pool;
-    this.#connectMs = pool.options?.connectionTimeoutMillis || connectMsDefault; // 0 is no bound.
+    const poolMs = pool.options?.connectionTimeoutMillis || connectMsDefault; // 0 is no bound.
+    this.#longestMs = poolMs + lookMs; // The pool's own error says more.
     this.#refusals = refusals;
     this.#report = report;
     pool.on("error", ignore); // An unused connection has broken: the pool drops it by itself.
@@ -61,13 +62,12 @@ export class Connections {
   /** @throws {DatabaseError} none can be had */
   async take(): Promise<PoolClient> {
     const beganMs = performance.now();
-    const longestMs = this.#connectMs + lookMs; // The pool's own error says more.
     for (;;) {
       const opening = this.#pool.connect();
       this.#opening.add(opening);
       opening.finally(() => this.#opening.delete(opening)).catch(ignore);
       try {
-        const client = await this.#opened(opening, beganMs, longestMs);
+        const client = await this.#opened(opening, beganMs);
         if (!this.#openedMs.has(client)) {
           this.#onConnect(client); // The pool opened it before this object was made.
         }
@@ -81,7 +81,7 @@ export class Connections {
           this.#refusals.report("a connection", "connection", error);
         }
         const isHopeful = this.#hasAnswered && this.isAvailable;
-        const isOver = performance.now() + connectPauseMs >= beganMs + Math.min(longestMs, requestMs);
+        const isOver = performance.now() + connectPauseMs >= beganMs + Math.min(this.#longestMs, requestMs);
         if (!isHopeful || error instanceof TimeoutError || isOver) {
           throw new DatabaseError("none", error);
         }
@@ -91,10 +91,10 @@ export class Connections {
   }
 
   /** Slow is not away: while others are answered, a connection may take as long as the pool allows. */
-  async #opened(opening: Promise<PoolClient>, beganMs: number, longestMs: number): Promise<PoolClient> {
+  async #opened(opening: Promise<PoolClient>, beganMs: number): Promise<PoolClient> {
     const opened = (waitMs: number) => within(beganMs + waitMs - performance.now(), opening, waitMs);
     const firstMs = this.isAvailable ? requestMs : awayTryMs;
-    for (let waitMs = firstMs; waitMs + lookMs < longestMs; waitMs += lookMs) {
+    for (let waitMs = firstMs; waitMs + lookMs < this.#longestMs; waitMs += lookMs) {
       try {
         return await opened(waitMs);
       } catch (error) {
@@ -103,7 +103,7 @@ export class Connections {
         }
       }
     }
-    return opened(longestMs);
+    return opened(this.#longestMs);
   }
 
   noteSent(): void {
